@@ -55,7 +55,7 @@ async fn java_believes_all() {
         return;
     };
     judge("java", None, || {
-        let mut command = Command::from(java::program(&environment, "cases.Judge"));
+        let mut command = Command::from(java::program(&environment, "cases.Handshake"));
         command.kill_on_drop(true);
         command
     })

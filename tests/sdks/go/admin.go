@@ -1,8 +1,8 @@
 package main
 
-// The administration client: entities and rules are made, read, listed, changed and removed.
+// The administration client: entities and rules are created, read, listed, updated and deleted.
 //
-// Source: the SDK's own tests of its client, spec/admin-http.md. It speaks TLS alone, with the emulator's certificate.
+// Source: the SDK's own tests of its client, spec/admin-http.md. It uses TLS only, with the emulator's certificate.
 
 import (
 	"errors"
@@ -34,13 +34,13 @@ var adminCases = Cases{
 	"used_at_once": adminUsedAtOnce,
 }
 
-// What the namespace is.
+// The properties of the namespace.
 func adminNamespace(bus *Bus) {
 	shown := must(bus.administrator().GetNamespaceProperties(soon(), nil))
 	expect("namespace", []string{shown.Name, shown.SKU}, []string{"sbemulatorns", "Standard"})
 }
 
-// A queue has what it was made with, also with a slash in its name.
+// A queue has the properties it was created with, also if its name contains a slash.
 func adminQueues(bus *Bus) {
 	client := bus.administrator()
 	rights := []admin.AccessRight{admin.AccessRightSend, admin.AccessRightListen}
@@ -59,14 +59,14 @@ func adminQueues(bus *Bus) {
 		UserMetadata:                        pointer("a < b & 'c'"),
 		Status:                              pointer(admin.EntityStatusActive),
 	}
-	asked := settings
-	asked.AuthorizationRules = []admin.AuthorizationRule{{AccessRights: rights, KeyName: pointer("mine")}}
-	made := must(client.CreateQueue(soon(), "eu/new", &admin.CreateQueueOptions{Properties: &asked}))
+	properties := settings
+	properties.AuthorizationRules = []admin.AuthorizationRule{{AccessRights: rights, KeyName: pointer("mine")}}
+	created := must(client.CreateQueue(soon(), "eu/new", &admin.CreateQueueOptions{Properties: &properties}))
 	read := must(client.GetQueue(soon(), "eu/new", nil))
-	expect("names", []string{made.QueueName, read.QueueName}, []string{"eu/new", "eu/new"})
-	// Each of the 16 partitions has the size that was asked for (observed 30).
+	expect("names", []string{created.QueueName, read.QueueName}, []string{"eu/new", "eu/new"})
+	// Each of the 16 partitions has the requested size (observed 30).
 	settings.MaxSizeInMegabytes = pointer(int32(16 * 3072))
-	for _, shown := range []admin.QueueProperties{made.QueueProperties, read.QueueProperties} {
+	for _, shown := range []admin.QueueProperties{created.QueueProperties, read.QueueProperties} {
 		kept := shown.AuthorizationRules[0]
 		expect("rights", kept.AccessRights, rights)
 		expect("name of the key", *kept.KeyName, "mine")
@@ -74,7 +74,7 @@ func adminQueues(bus *Bus) {
 		shown.AuthorizationRules, shown.MaxMessageSizeInKilobytes = nil, nil
 		expect("properties", shown, settings)
 	}
-	// Observed 25, 27: beside sessions and idleness.
+	// Observed 25, 27: with sessions and auto-delete on idle, too.
 	forwarding := must(client.CreateQueue(soon(), "to-orders", &admin.CreateQueueOptions{Properties: &admin.QueueProperties{
 		ForwardTo: pointer("orders"), RequiresSession: pointer(true), AutoDeleteOnIdle: pointer("PT10M"),
 	}}))
@@ -86,7 +86,7 @@ func adminQueues(bus *Bus) {
 	expect("names", queueNames(client), []string{"failures", "orders", "to-orders"})
 }
 
-// What was read can be changed and written back; what was left out is gone.
+// Properties that were read can be changed and written back; properties that are left out are reset.
 func adminChanges(bus *Bus) {
 	client := bus.administrator()
 	must(client.CreateQueue(soon(), "new", &admin.CreateQueueOptions{Properties: &admin.QueueProperties{
@@ -106,7 +106,7 @@ func adminChanges(bus *Bus) {
 	expect("subscription", must(client.GetSubscription(soon(), "prices", "all", nil)).SubscriptionProperties, subscription)
 }
 
-// Topics with subscriptions; what is removed takes with it what it has.
+// Topics with subscriptions; deleting an entity deletes those that it contains.
 func adminTopics(bus *Bus) {
 	client := bus.administrator()
 	must(client.CreateTopic(soon(), "new", &admin.CreateTopicOptions{Properties: &admin.TopicProperties{
@@ -139,7 +139,7 @@ func adminTopics(bus *Bus) {
 	expect("whether it is listed", slices.Contains(topicNames(client), "new"), false)
 }
 
-// Rules of every form come back as they were given.
+// Rules of every kind are returned as they were created.
 func adminRules(bus *Bus) {
 	rules := bus.rulesOf("prices", "all")
 	filter := &admin.SQLFilter{Expression: "price > @p", Parameters: Values{"@p": int64(10)}}
@@ -160,7 +160,7 @@ func adminRules(bus *Bus) {
 	must(rules.UpdateRule(soon(), "prices", "all", read))
 	read = must(rules.GetRule(soon(), "prices", "all", "correlation", nil)).RuleProperties
 	expect("changed", read.Filter, condition("price = 1"))
-	// The default rule and "sql" make two filters of this subscription, and those of cheap and eu are beside them.
+	// The default rule and "sql" are two filters of this subscription, in addition to those of cheap and eu.
 	topic := must(rules.GetTopicRuntimeProperties(soon(), "prices", nil))
 	expect("filters", []int32{topic.SQLFilterCount, topic.CorrelationFilterCount}, []int32{4, 1})
 	check(rules.remove("$Default"))
@@ -168,7 +168,7 @@ func adminRules(bus *Bus) {
 	expect("whether it is there", must(rules.GetRule(soon(), "prices", "all", "$Default", nil)) != nil, false)
 }
 
-// More than a page of queues are all listed, once each.
+// More queues than fit in a page are all listed, each once.
 func adminPages(bus *Bus) {
 	client := bus.administrator()
 	all := []string{"failures"}
@@ -190,7 +190,7 @@ func adminPages(bus *Bus) {
 	expect("sizes", sizes, []int{90, 90, 25})
 }
 
-// Dead letters are counted at the subscription, scheduled messages at the topic.
+// The subscription counts dead-lettered messages, the topic counts scheduled ones.
 func adminCounts(bus *Bus) {
 	client := bus.administrator()
 	subscription := must(client.GetSubscription(soon(), "prices", "all", nil)).SubscriptionProperties
@@ -220,7 +220,7 @@ func adminCounts(bus *Bus) {
 	expect("order", isOrdered, true)
 }
 
-// What is missing is nil where it is asked for, and an error where it is to be changed.
+// Reading a missing entity returns nil; changing it is an error.
 func adminMissing(bus *Bus) {
 	client := bus.administrator()
 	absent := func(shown any, err error) {
@@ -247,7 +247,7 @@ func adminMissing(bus *Bus) {
 	expectStatus(http.StatusNotFound, err)
 }
 
-// A name is taken once.
+// A name can be used once.
 func adminConflicts(bus *Bus) {
 	client := bus.administrator()
 	_, err := client.CreateQueue(soon(), "ORDERS", nil)
@@ -261,10 +261,10 @@ func adminConflicts(bus *Bus) {
 	expectStatus(http.StatusConflict, bus.rulesOf("prices", "all").add("$Default", nil, nil))
 }
 
-// What is not legal is refused with the reason.
+// Invalid properties are rejected with the reason.
 func adminRefused(bus *Bus) {
 	client := bus.administrator()
-	for words, properties := range map[string]admin.QueueProperties{
+	for description, properties := range map[string]admin.QueueProperties{
 		"'5' minutes":      {LockDuration: pointer("PT10M")},
 		"MaxDeliveryCount": {MaxDeliveryCount: pointer(int32(0))},
 		"AutoDeleteOnIdle": {AutoDeleteOnIdle: pointer("PT1M")},
@@ -273,19 +273,19 @@ func adminRefused(bus *Bus) {
 	} {
 		_, err := client.CreateQueue(soon(), "new", &admin.CreateQueueOptions{Properties: &properties})
 		expectStatus(http.StatusBadRequest, err)
-		expectWords(words, err)
+		expectErrorText(description, err)
 	}
 	err := bus.rulesOf("prices", "all").add("new", condition("price >"), nil)
 	expectStatus(http.StatusBadRequest, err)
-	expectWords("cannot be understood", err)
+	expectErrorText("cannot be understood", err)
 	queue := must(client.GetQueue(soon(), "orders", nil)).QueueProperties
 	queue.RequiresSession = pointer(true)
 	_, err = client.UpdateQueue(soon(), "orders", queue, nil)
-	expectWords("RequiresSession property of an existing Queue", err)
+	expectErrorText("RequiresSession property of an existing Queue", err)
 	expect("names", queueNames(client), []string{"failures", "orders"})
 }
 
-// A client without a key reads nothing and changes nothing.
+// A client without a key cannot read or change entities.
 func adminWrongKey(bus *Bus) {
 	stranger := bus.administration(strings.Replace(bus.adminConnectionString(), "SAS_KEY_VALUE", "wrong", 1))
 	_, err := stranger.GetQueue(soon(), "orders", nil)
@@ -297,7 +297,7 @@ func adminWrongKey(bus *Bus) {
 	expect("names", queueNames(bus.administrator()), []string{"failures", "orders"})
 }
 
-// What is made can be sent to and received from; what is removed is gone.
+// Clients send to and receive from a created queue; a deleted queue no longer exists.
 func adminUsedAtOnce(bus *Bus) {
 	client := bus.administrator()
 	must(client.CreateTopic(soon(), "new", nil))
@@ -338,7 +338,7 @@ func topicNames(client *admin.Client) []string {
 	return names
 }
 
-// expectStatus asserts what the administration API answered.
+// expectStatus asserts the status of the administration API's response.
 func expectStatus(status int, err error) {
 	var refusal *azcore.ResponseError
 	if !errors.As(err, &refusal) || refusal.StatusCode != status {

@@ -1,6 +1,6 @@
 package main
 
-// What a case is given: a client of the SDK, and the emulator's control API.
+// The parameters of a case: a client of the SDK, and the emulator's control API.
 
 import (
 	"bytes"
@@ -28,11 +28,11 @@ import (
 )
 
 const (
-	// Long enough for a machine that is busy with something else, short enough to be told from a hang.
-	patience = 45 * time.Second
-	// What is refused is refused at once: longer means that the SDK tries again, or waits for an answer.
+	// Long enough for a busy machine, short enough to detect a hang.
+	timeout = 45 * time.Second
+	// A rejection arrives at once; a longer wait means that the SDK retries, or waits for a response.
 	promptly = 15 * time.Second
-	// For asserting that nothing comes: a receive waits that long before it says so.
+	// The time that a receive waits for a message that must not arrive.
 	nothing = 300 * time.Millisecond
 )
 
@@ -43,7 +43,7 @@ type (
 	Values   = map[string]any
 )
 
-// Environment is what a case is told of its emulator.
+// Environment are the settings of a case for its emulator.
 type Environment map[string]string
 
 // Bus is a namespace as the SDK sees it.
@@ -64,16 +64,16 @@ func (environment Environment) busOf(client *azservicebus.Client) *Bus {
 	return &Bus{client, environment, environment["SERVICEBUS_EXPIRY"], environment["SERVICEBUS_LOCKS_ON_DETACH"], control}
 }
 
-// tryingOnce is the same namespace through a client that reports an error instead of trying again.
+// tryingOnce is the same namespace through a client that does not retry.
 func (environment Environment) tryingOnce(connectionString string) *Bus {
 	return environment.connect(connectionString, azservicebus.RetryOptions{MaxRetries: -1})
 }
 
-// transport says how a client connects.
+// transport sets how a client connects.
 func (environment Environment) transport() *azservicebus.ClientOptions {
 	switch environment["SERVICEBUS_TRANSPORT"] {
 	case "tls":
-		// The SDK would ask for a server by the name of the namespace, which here has a port in it.
+		// The SDK would request the certificate of the namespace's name, which here contains a port.
 		trusted := environment.trust()
 		trusted.ServerName = must(url.Parse(environment.endpoint())).Hostname()
 		return &azservicebus.ClientOptions{TLSConfig: trusted}
@@ -95,10 +95,10 @@ func (environment Environment) dialWebSocket(ctx context.Context, args azservice
 	return websocket.NetConn(context.Background(), socket, websocket.MessageBinary), nil
 }
 
-// The SDK asks for TLS, and for the port of its connection string; the dialler is the program's own.
+// The SDK uses TLS and the port of its connection string; the program sets the dialler.
 func (environment Environment) dialPlainWebSocket(ctx context.Context, args azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
-	asked := must(url.Parse(args.Host))
-	args.Host = "ws://" + environment["SERVICEBUS_WEB_ADDRESS"] + asked.Path
+	requested := must(url.Parse(args.Host))
+	args.Host = "ws://" + environment["SERVICEBUS_WEB_ADDRESS"] + requested.Path
 	return environment.dialWebSocket(ctx, args)
 }
 
@@ -108,7 +108,7 @@ func (environment Environment) trust() *tls.Config {
 	return &tls.Config{RootCAs: authorities}
 }
 
-// administration is a client that administers the namespace; over TLS, as it knows nothing else.
+// administration is an administration client; it supports only TLS.
 func (environment Environment) administration(connectionString string) *admin.Client {
 	transport := &http.Client{Transport: &http.Transport{TLSClientConfig: environment.trust()}}
 	options := &admin.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: transport}}
@@ -129,7 +129,7 @@ func (environment Environment) adminConnectionString() string {
 	return environment["SERVICEBUS_ADMIN_CONNECTION_STRING"]
 }
 
-// Sender panics where a case expects no error; the SDK's own methods return what they are refused with.
+// Sender panics on an unexpected error; the methods of the SDK return errors.
 type Sender struct{ *azservicebus.Sender }
 
 func (bus *Bus) sender(entity string) Sender { return Sender{must(bus.NewSender(entity, nil))} }
@@ -181,7 +181,7 @@ func (bus *Bus) trySend(entity string, messages ...*Message) error {
 	return nil
 }
 
-// sdkReceiver is what the SDK's receivers have in common, with and without a session.
+// sdkReceiver has the methods of the SDK's receivers with and without a session.
 type sdkReceiver interface {
 	ReceiveMessages(context.Context, int, *azservicebus.ReceiveMessagesOptions) ([]*Received, error)
 	ReceiveDeferredMessages(context.Context, []int64, *azservicebus.ReceiveDeferredMessagesOptions) ([]*Received, error)
@@ -193,7 +193,7 @@ type sdkReceiver interface {
 	Close(context.Context) error
 }
 
-// Receiver panics where a case expects no error, as Sender does.
+// Receiver panics on an unexpected error, as Sender does.
 type Receiver struct{ sdkReceiver }
 
 // Session is a receiver that has a session.
@@ -206,7 +206,7 @@ func destructive() *azservicebus.ReceiverOptions {
 	return &azservicebus.ReceiverOptions{ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete}
 }
 
-// receiver opens its link when it is first used, be it for a peek.
+// receiver opens its link at the first use, also for a peek.
 func (bus *Bus) receiver(queue string) Receiver { return bus.receiverWith(queue, nil) }
 
 func (bus *Bus) receiverWith(queue string, options *azservicebus.ReceiverOptions) Receiver {
@@ -238,11 +238,11 @@ func (bus *Bus) nextSession(queue string) Session {
 	return sessionOf(bus.AcceptNextSessionForQueue(soon(), queue, nil))
 }
 
-// receive receives exactly so many messages, or says how many came.
+// receive receives exactly this number of messages, or fails with the number received.
 func (receiver Receiver) receive(count int) []*Received {
 	var messages []*Received
 	ctx := soon()
-	// Without it a receiver that deletes would wait a second for more.
+	// Otherwise a receive-and-delete receiver would wait a second for more messages.
 	options := &azservicebus.ReceiveMessagesOptions{TimeAfterFirstMessage: 20 * time.Millisecond}
 	for len(messages) < count && ctx.Err() == nil {
 		more, err := receiver.ReceiveMessages(ctx, count-len(messages), options)
@@ -257,14 +257,14 @@ func (receiver Receiver) receive(count int) []*Received {
 
 func (receiver Receiver) one() *Received { return receiver.receive(1)[0] }
 
-// receiveNothing asserts that the receiver gets nothing although it asks.
+// receiveNothing asserts that a receive gets no message.
 func (receiver Receiver) receiveNothing() {
 	messages, err := receiver.ReceiveMessages(within(nothing), 1, nil)
 	expect("messages received", bodies(messages), []string{})
 	expect("whether the receive ended for want of messages", errors.Is(err, context.DeadlineExceeded), true)
 }
 
-// tryReceive returns what a receive is refused with.
+// tryReceive returns the error of a receive.
 func (receiver Receiver) tryReceive() error {
 	messages, err := receiver.ReceiveMessages(within(promptly), 1, nil)
 	expect("messages received", bodies(messages), []string{})
@@ -281,7 +281,7 @@ func (receiver Receiver) abandon(message *Received) {
 	check(receiver.AbandonMessage(soon(), message, nil))
 }
 
-func (receiver Receiver) putAside(messages ...*Received) {
+func (receiver Receiver) deferMessages(messages ...*Received) {
 	for _, message := range messages {
 		check(receiver.DeferMessage(soon(), message, nil))
 	}
@@ -297,7 +297,7 @@ func (receiver Receiver) renew(message *Received) error {
 	return receiver.sdkReceiver.(*azservicebus.Receiver).RenewMessageLock(soon(), message, nil)
 }
 
-// peek peeks from the last one on, or from the number that is given.
+// peek peeks from the last message on, or from this sequence number.
 func (receiver Receiver) peek(count int, from ...int64) []*Received {
 	var options azservicebus.PeekMessagesOptions
 	if len(from) > 0 {
@@ -317,12 +317,12 @@ func (receiver Receiver) tryDeferred(numbers ...int64) error {
 
 func (receiver Receiver) close() { check(receiver.Close(soon())) }
 
-// advance moves the namespace's clock; everything due on the way has happened when it returns.
+// advance advances the namespace's clock, and returns when everything that is due by then has been processed.
 func (bus *Bus) advance(seconds int) {
 	bus.request(http.MethodPost, "clock/advance", Values{"seconds": seconds})
 }
 
-// configure changes properties of a queue, which it keeps but for these.
+// configure changes these properties of a queue and keeps the others.
 func (bus *Bus) configure(queue string, properties Values) {
 	bus.request(http.MethodPut, "queues/"+queue, properties)
 }
@@ -345,7 +345,7 @@ func (bus *Bus) request(method, path string, body Values) Values {
 	return answer
 }
 
-// expectCounts waits until the emulator's counts of an entity, which no link of ours can disturb, are the expected ones.
+// expectCounts waits until the emulator's counts of an entity have these values, without a link to the entity.
 func (bus *Bus) expectCounts(entity string, expected Counts) {
 	for ctx := soon(); ; time.Sleep(20 * time.Millisecond) {
 		counts, seen := bus.request(http.MethodGet, "counts?entity="+url.QueryEscape(entity), nil), Counts{}
@@ -370,8 +370,8 @@ func everything[Page any](pager *runtime.Pager[Page]) []Page {
 	return pages
 }
 
-// soon is the context of what should take no time.
-func soon() context.Context { return within(patience) }
+// soon is a context for operations that should end at once.
+func soon() context.Context { return within(timeout) }
 
 func within(limit time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -379,13 +379,13 @@ func within(limit time.Duration) context.Context {
 	return ctx
 }
 
-// started is what a function gives that runs while the case goes on, or the problem that it ended with.
+// started is the result of a function that runs concurrently with the case, or the problem that it ended with.
 type started[T any] struct {
 	value   T
 	problem any
 }
 
-// start runs something while the case goes on.
+// start runs a function concurrently with the case.
 func start[T any](work func() T) <-chan started[T] {
 	done := make(chan started[T], 1)
 	go func() {
@@ -399,7 +399,7 @@ func start[T any](work func() T) <-chan started[T] {
 	return done
 }
 
-// await is what was started gives before it is too late.
+// await returns the result of a started function, or fails after a timeout.
 func await[T any](what string, done <-chan started[T]) T {
 	select {
 	case ended := <-done:
@@ -423,7 +423,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// expect fails with both values when they differ.
+// expect fails with both values if they differ.
 func expect(what string, actual, expected any) {
 	if !reflect.DeepEqual(actual, expected) {
 		panic(fmt.Errorf("%s: expected %#v, got %#v", what, expected, actual))
@@ -438,7 +438,7 @@ func expectCode(code azservicebus.Code, err error) {
 	}
 }
 
-// expectCondition asserts a condition that the SDK has no code of its own for, and hands on as it comes.
+// expectCondition asserts an AMQP condition that the SDK passes on because it has no code for it.
 func expectCondition(condition amqp.ErrCond, err error) {
 	var refusal *amqp.Error
 	if !errors.As(err, &refusal) || refusal.Condition != condition {
@@ -446,35 +446,35 @@ func expectCondition(condition amqp.ErrCond, err error) {
 	}
 }
 
-func expectWords(words string, err error) {
-	if err == nil || !strings.Contains(err.Error(), words) {
-		panic(fmt.Errorf("expected the words %q, got %T %v", words, err, err))
+func expectErrorText(description string, err error) {
+	if err == nil || !strings.Contains(err.Error(), description) {
+		panic(fmt.Errorf("expected the text %q, got %T %v", description, err, err))
 	}
 }
 
-// expectFreshLock asserts that a lock of one minute ends within a minute from now, and not at its very beginning.
+// expectFreshLock asserts that a lock of one minute ends between 30 s and a minute from now.
 func expectFreshLock(until time.Time) {
 	if remaining := time.Until(until); remaining <= 30*time.Second || remaining > 61*time.Second {
 		panic(fmt.Errorf("a fresh lock of one minute has %s left by the client's clock", remaining))
 	}
 }
 
-// expectClose asserts an instant, but for the time that the case itself takes.
+// expectClose asserts a time, with a tolerance for the duration of the case.
 func expectClose(what string, actual, expected time.Time) {
 	if difference := actual.Sub(expected).Abs(); difference > 15*time.Second {
 		panic(fmt.Errorf("%s: expected about %s, got %s", what, expected, actual))
 	}
 }
 
-// later is an instant from now, by the clock of this process.
+// later is a time from now, by the clock of this process.
 func later(seconds int) time.Time { return time.Now().Add(time.Duration(seconds) * time.Second) }
 
 func pointer[T any](value T) *T { return &value }
 
-// text is a message with a body alone.
+// text is a message with only a body.
 func text(body string) *Message { return &Message{Body: []byte(body)} }
 
-// texts are messages with bodies alone.
+// texts are messages with only bodies.
 func texts(bodies ...string) []*Message { return mapped(bodies, text) }
 
 func mapped[T, R any](items []T, function func(T) R) []R {
@@ -499,7 +499,7 @@ func reason(message *Received) string {
 	return *message.DeadLetterReason
 }
 
-// numbered are bodies that count from one number up to another.
+// numbered are bodies with the numbers from one to another.
 func numbered(from, to int) []string {
 	var bodies []string
 	for index := from; index < to; index++ {

@@ -1,6 +1,6 @@
 package main
 
-// Which clients are let in: those that sign with a key, and those with a token of an identity provider.
+// Authorization: clients that sign with a key, and clients with a token of an identity provider.
 //
 // Source: service-bus-authentication-and-authorization. The namespaces of the cases accept tokens without a signature.
 
@@ -18,7 +18,7 @@ import (
 
 var connectionCases = Cases{"token_credential": connectionTokenCredential, "expired_token": connectionExpiredToken}
 
-// A client with a credential sends, receives and settles; over TLS, as it knows nothing else.
+// A client with a credential sends, receives and settles; it supports only TLS.
 func connectionTokenCredential(bus *Bus) {
 	bus = bus.withCredential(time.Hour)
 	bus.send("orders", text("by token"))
@@ -37,7 +37,7 @@ func connectionExpiredToken(bus *Bus) {
 	check(bus.Close(soon()))
 }
 
-// credential gives a token that lasts so long.
+// credential returns a token with this lifetime.
 type credential struct{ lifetime time.Duration }
 
 func (credential credential) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {

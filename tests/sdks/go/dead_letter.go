@@ -1,6 +1,6 @@
 package main
 
-// The dead-letter queue: received from like any other, until it is empty.
+// The dead-letter queue: clients receive from it as from any queue, until it is empty.
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ var deadLetterCases = Cases{
 	"drains_destructively": deadLetterDrainsDestructively,
 }
 
-// Every dead letter can be read, in order and with its own reason, and is then gone.
+// Every dead-lettered message is received in order, with its reason, and then removed.
 func deadLetterDrains(bus *Bus) {
 	fillDeadLetters(bus, 5)
 	receiver := bus.deadLetters("orders")
@@ -28,7 +28,7 @@ func deadLetterDrains(bus *Bus) {
 	bus.expectCounts("orders", Counts{"active": 0, "dead_letter": 0})
 }
 
-// Receive-and-delete empties a dead-letter queue too.
+// Receive-and-delete also empties a dead-letter queue.
 func deadLetterDrainsDestructively(bus *Bus) {
 	fillDeadLetters(bus, 3)
 	options := destructive()
@@ -38,7 +38,7 @@ func deadLetterDrainsDestructively(bus *Bus) {
 	bus.expectCounts("orders", Counts{"active": 0, "dead_letter": 0})
 }
 
-// fillDeadLetters dead-letters so many messages, each with a reason of its own.
+// fillDeadLetters dead-letters this number of messages, each with its own reason.
 func fillDeadLetters(bus *Bus, count int) {
 	sender, receiver := bus.sender("orders"), bus.receiver("orders")
 	for index := range count {

@@ -1,6 +1,6 @@
 package main
 
-// Deferred messages: set aside, and received by their numbers alone.
+// Deferred messages, which are received only by their sequence numbers.
 //
 // Source: message-deferral.
 
@@ -17,17 +17,17 @@ var deferralCases = Cases{
 	"expired":            deferralExpired,
 }
 
-// Receives skip a deferred message, peeks and counts do not; its number brings it back under a lock.
+// Receives skip a deferred message, peeks and counts do not; it is received and locked by its sequence number.
 func deferralByNumber(bus *Bus) {
 	bus.send("orders", texts("a", "b")...)
 	receiver := bus.receiver("orders")
-	receiver.putAside(receiver.receive(2)...)
+	receiver.deferMessages(receiver.receive(2)...)
 	bus.expectCounts("orders", Counts{"active": 2, "deferred": 2, "locked": 0})
 	receiver.receiveNothing()
 	deferred := []azservicebus.MessageState{azservicebus.MessageStateDeferred, azservicebus.MessageStateDeferred}
 	expect("states", mapped(receiver.peek(10), state), deferred)
 	messages := receiver.deferred(2, 1)
-	expect("bodies as asked for", bodies(messages), []string{"b", "a"})
+	expect("bodies in the requested order", bodies(messages), []string{"b", "a"})
 	expect("deliveries", mapped(messages, deliveries), []uint32{2, 2})
 	expect("states", mapped(messages, state), deferred)
 	bus.expectCounts("orders", Counts{"locked": 2})
@@ -35,24 +35,24 @@ func deferralByNumber(bus *Bus) {
 	bus.expectCounts("orders", Counts{"active": 0, "deferred": 0, "locked": 0})
 }
 
-// A receiver that deletes what it receives does so with deferred messages too.
+// A receive-and-delete receiver also deletes deferred messages.
 func deferralReceiveAndDelete(bus *Bus) {
 	bus.send("orders", text("a"))
 	deferring := bus.receiver("orders")
-	deferring.putAside(deferring.one())
+	deferring.deferMessages(deferring.one())
 	expect("bodies", bodies(bus.receiverWith("orders", destructive()).deferred(1)), []string{"a"})
 	bus.expectCounts("orders", Counts{"active": 0, "deferred": 0})
 }
 
-// Abandoned, deferred again or left to its lock, a deferred message stays deferred.
+// A deferred message stays deferred when it is abandoned or deferred again, or its lock expires.
 func deferralStaysDeferred(bus *Bus) {
 	bus.send("orders", text("a"))
 	receiver := bus.receiver("orders")
-	receiver.putAside(receiver.one())
+	receiver.deferMessages(receiver.one())
 	receiver.abandon(receiver.deferred(1)[0])
 	message := receiver.deferred(1)[0]
 	expect("deliveries after an abandon", deliveries(message), uint32(3))
-	receiver.putAside(message)
+	receiver.deferMessages(message)
 	message = receiver.deferred(1)[0]
 	expect("deliveries after a deferral", deliveries(message), uint32(4))
 	bus.advance(61)
@@ -65,7 +65,7 @@ func deferralStaysDeferred(bus *Bus) {
 	bus.expectCounts("orders", Counts{"active": 0, "deferred": 0})
 }
 
-// Properties are changed by deferring, and by every settlement afterwards that keeps the message.
+// Deferring changes properties, and so does every later settlement that keeps the message.
 func deferralProperties(bus *Bus) {
 	sent := text("a")
 	sent.ApplicationProperties = Values{"kept": "k", "changed": int64(1)}
@@ -93,13 +93,13 @@ func deferralProperties(bus *Bus) {
 	deadLetters.complete(dead)
 }
 
-// A deferred message is dead-lettered by its receiver, or by its last delivery.
+// A deferred message is dead-lettered by its receiver, or after its last delivery.
 func deferralDeadLettered(bus *Bus) {
 	bus.send("limited", texts("bad", "poison")...)
 	receiver := bus.receiver("limited")
-	receiver.putAside(receiver.receive(2)...)
+	receiver.deferMessages(receiver.receive(2)...)
 	receiver.deadLetter(receiver.deferred(1)[0], "Rejected", "no total")
-	// To defer it was the first delivery (observed 10).
+	// Deferring was the first delivery (observed 10).
 	for range 2 {
 		receiver.abandon(receiver.deferred(2)[0])
 	}
@@ -111,25 +111,25 @@ func deferralDeadLettered(bus *Bus) {
 	deadLetters.complete(messages...)
 }
 
-// A dead letter can be deferred too.
+// A dead-lettered message can be deferred.
 func deferralOfDeadLetters(bus *Bus) {
 	bus.send("orders", text("bad"))
 	receiver := bus.receiver("orders")
 	receiver.deadLetter(receiver.one(), "", "")
 	deadLetters := bus.deadLetters("orders")
 	dead := deadLetters.one()
-	deadLetters.putAside(dead)
+	deadLetters.deferMessages(dead)
 	deadLetters.receiveNothing()
 	deadLetters.complete(deadLetters.deferred(number(dead))...)
 	bus.expectCounts("orders", Counts{"dead_letter": 0})
 }
 
-// What is unknown, active or locked is not found, and all or none are received.
+// Unknown, active and locked messages are not found, and either all messages are received or none.
 func deferralNotFound(bus *Bus) {
 	bus.send("orders", texts("deferred", "active")...)
 	receiver := bus.receiver("orders")
 	refused := func(numbers ...int64) { expectCode(azservicebus.CodeNotFound, receiver.tryDeferred(numbers...)) }
-	receiver.putAside(receiver.one())
+	receiver.deferMessages(receiver.one())
 	refused(4711)
 	refused(2)
 	refused(1, 4711)
@@ -139,12 +139,12 @@ func deferralNotFound(bus *Bus) {
 	refused(1)
 }
 
-// A deferred message outlives its time until it is asked for: then it is not found, and leaves (D9).
+// An expired deferred message is kept until it is requested: then it is not found, and is removed (D9).
 func deferralExpired(bus *Bus) {
 	for queue, deadLetters := range map[string]int{"expiring": 1, "orders": 0} {
 		bus.send(queue, shortLived("old"))
 		receiver := bus.receiver(queue)
-		receiver.putAside(receiver.one())
+		receiver.deferMessages(receiver.one())
 		bus.advance(31)
 		receiver.receiveNothing()
 		bus.expectCounts(queue, Counts{"deferred": 1, "dead_letter": 0})

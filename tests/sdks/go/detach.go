@@ -1,6 +1,6 @@
 package main
 
-// Receivers that go away with a message locked, under both settings of D2.
+// Receivers that close with a message locked, under both settings of D2.
 
 import (
 	"encoding/json"
@@ -17,14 +17,14 @@ var detachCases = Cases{
 	"dies":             detachDies,
 }
 
-// A receiver is closed with a message locked; its lock is kept, or released at once.
+// A receiver is closed with a message locked; the lock is kept, or released at once.
 func detachClosed(bus *Bus) {
 	held := receiveAndClose(bus)
 	receiver := bus.receiver("orders")
 	if bus.locksOnDetach == "keep" {
 		receiver.receiveNothing()
 		bus.expectCounts("orders", Counts{"active": 1, "locked": 1})
-		// The lock lives on: its token still renews it.
+		// The lock is kept: its token still renews it.
 		check(receiver.renew(held))
 	} else {
 		again := receiver.one()
@@ -35,7 +35,7 @@ func detachClosed(bus *Bus) {
 	expectReturn(bus)
 }
 
-// After its receiver is closed a message is settled by its lock token alone, while the lock lives.
+// After its receiver is closed, a message is settled by its lock token while the lock is valid.
 func detachSettledByToken(bus *Bus) {
 	held := &Received{LockToken: receiveAndClose(bus).LockToken}
 	receiver := bus.receiver("orders")
@@ -50,14 +50,14 @@ func detachSettledByToken(bus *Bus) {
 	}
 }
 
-// A process dies with a message locked, and its connection with it.
+// A process is killed with a message locked, which ends its connection.
 func detachDropped(bus *Bus) {
 	bus.send("orders", text("held"))
 	dying := exec.CommandContext(soon(), must(os.Executable()))
 	dying.Stderr = os.Stderr
 	requests := must(dying.StdinPipe())
 	check(dying.Start())
-	// Its standard input is open meanwhile: the end of that would end it first.
+	// Its standard input stays open meanwhile, because closing it would end the process first.
 	check(json.NewEncoder(requests).Encode(Request{1, "detach.dies", bus.Environment}))
 	check(dying.Wait())
 	if bus.locksOnDetach == "release" {
@@ -72,7 +72,7 @@ func detachDropped(bus *Bus) {
 	expectReturn(bus)
 }
 
-// Receives one message and dies with it, without a word to the broker: the system closes the socket.
+// Receives one message and exits without closing anything: the system closes the socket.
 func detachDies(bus *Bus) {
 	bus.receiver("orders").one()
 	os.Exit(0)
@@ -85,7 +85,7 @@ func receiveAndClose(bus *Bus) *Received {
 	return receiver.one()
 }
 
-// After a minute the message is back, counted once: by its lock's end or by our abandon.
+// After a minute the message is available again, counted once, by its expired lock or by the abandon.
 func expectReturn(bus *Bus) {
 	bus.advance(61)
 	receiver := bus.receiver("orders")

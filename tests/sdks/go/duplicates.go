@@ -12,13 +12,13 @@ var duplicatesCases = Cases{
 	"without_id": duplicatesWithoutID,
 }
 
-// The second of two with one id is dropped without an error; ids differ by letter case.
+// The second of two messages with one id is dropped without an error; ids are case-sensitive.
 func duplicatesDropped(bus *Bus) {
 	bus.send("unique", identified("first", "a"), identified("second", "a"), identified("third", "A"))
 	expectUnique(bus, "first", "third")
 }
 
-// An id is remembered after its message is gone, for the window from its arrival.
+// An id is remembered after its message was completed, for the window since its arrival.
 func duplicatesWindow(bus *Bus) {
 	bus.send("unique", identified("first", "a"))
 	expectUnique(bus, "first")
@@ -30,7 +30,7 @@ func duplicatesWindow(bus *Bus) {
 	expectUnique(bus, "anew")
 }
 
-// A scheduled message counts from when it is accepted, before a plain one and after it.
+// A scheduled message counts from its acceptance, both before and after another message.
 func duplicatesScheduled(bus *Bus) {
 	sender := bus.sender("unique")
 	sender.schedule(later(60), identified("scheduled", "a"))
@@ -41,7 +41,7 @@ func duplicatesScheduled(bus *Bus) {
 	expectUnique(bus, "plain", "scheduled")
 }
 
-// Within a batch, and against what came before it, each message is judged by itself.
+// Each message of a batch is compared with the others and with earlier messages.
 func duplicatesBatch(bus *Bus) {
 	sender := bus.sender("unique")
 	sender.send(identified("first", "a"))
@@ -49,7 +49,7 @@ func duplicatesBatch(bus *Bus) {
 	expectUnique(bus, "first", "second")
 }
 
-// Messages without an id are no duplicates of each other: the broker gives each its own (D30).
+// Messages without an id are not duplicates of each other: the broker generates an id for each (D30).
 func duplicatesWithoutID(bus *Bus) {
 	bus.send("unique", texts("x", "x")...)
 	expectUnique(bus, "x", "x")
@@ -57,7 +57,7 @@ func duplicatesWithoutID(bus *Bus) {
 
 func identified(body, id string) *Message { return &Message{Body: []byte(body), MessageID: &id} }
 
-// expectUnique receives and completes what is in the queue.
+// expectUnique receives and completes all messages of the queue.
 func expectUnique(bus *Bus, expected ...string) {
 	receiver := bus.receiver("unique")
 	defer receiver.close()

@@ -1,6 +1,6 @@
 package main
 
-// Expiry, under both settings of D1: at its instant, or once a receiver is active.
+// Expiry, under both settings of D1: when the message expires, or when a receiver is active.
 
 import "time"
 
@@ -15,7 +15,7 @@ var expiryCases = Cases{
 	"by_default_time_to_live": expiryByDefaultTimeToLive,
 }
 
-// An expired message is dead-lettered at once, or stays in counts until a receiver comes. A peek of this SDK opens the
+// An expired message is dead-lettered at once, or counted until a receiver attaches. A peek of this SDK opens the
 // link of one, so that there is none before.
 func expiryWithoutReceiver(bus *Bus) {
 	bus.send("expiring", shortLived("old"), text("young"))
@@ -33,7 +33,7 @@ func expiryWithoutReceiver(bus *Bus) {
 	expectExpired(bus, 1)
 }
 
-// Where the queue does not dead-letter on expiration, an expired message is gone.
+// If the queue does not dead-letter on expiration, an expired message is removed.
 func expiryDropped(bus *Bus) {
 	bus.send("orders", shortLived("old"))
 	bus.advance(31)
@@ -46,7 +46,7 @@ func expiryDropped(bus *Bus) {
 	bus.expectCounts("orders", Counts{"active": 0, "dead_letter": 0})
 }
 
-// A lock outlives the message's time: completing under it still works.
+// A locked message can be completed after it has expired.
 func expiryCompletedUnderLock(bus *Bus) {
 	bus.send("expiring", shortLived("old"))
 	receiver := bus.receiver("expiring")
@@ -56,7 +56,7 @@ func expiryCompletedUnderLock(bus *Bus) {
 	bus.expectCounts("expiring", Counts{"active": 0, "dead_letter": 0})
 }
 
-// A message found expired when its lock is given up leaves at once, under both settings.
+// A message that has expired when it is abandoned is removed at once, under both settings.
 func expiryAbandonedAfterExpiry(bus *Bus) {
 	bus.send("expiring", shortLived("old"))
 	receiver := bus.receiver("expiring")
@@ -66,7 +66,7 @@ func expiryAbandonedAfterExpiry(bus *Bus) {
 	expectExpired(bus, 2)
 }
 
-// A message found expired when its lock runs out leaves at once too.
+// A message that has expired when its lock expires is also removed at once.
 func expiryLockEndsAfterExpiry(bus *Bus) {
 	bus.send("expiring", shortLived("old"))
 	bus.receiver("expiring").one()
@@ -74,7 +74,7 @@ func expiryLockEndsAfterExpiry(bus *Bus) {
 	expectExpired(bus, 2)
 }
 
-// The queue's time to live applies where the message brings none, and is the ceiling of its own.
+// The queue's time to live applies to messages that have none, and is the maximum for others.
 func expiryByDefaultTimeToLive(bus *Bus) {
 	long := text("long")
 	long.TimeToLive = pointer(24 * time.Hour)
@@ -98,7 +98,7 @@ func shortLived(body string) *Message {
 	return &Message{Body: []byte(body), TimeToLive: pointer(30 * time.Second)}
 }
 
-// expectExpired receives the one dead letter of the queue: expired, with the service's words.
+// expectExpired receives the only dead-lettered message of the queue, with the reason of an expired one.
 func expectExpired(bus *Bus, delivered uint32) {
 	receiver := bus.deadLetters("expiring")
 	message := receiver.one()

@@ -1,6 +1,6 @@
 package main
 
-// Auto-forwarding: messages and dead letters go on to another queue, four times at most (D3).
+// Auto-forwarding of messages and dead-lettered messages to another queue, at most four times (D3).
 //
 // Source: service-bus-auto-forwarding, service-bus-dead-letter-queues. The queue inbox forwards to orders, hop1 over the
 // others to hop6, and complaints forwards its dead letters to orders.
@@ -22,7 +22,7 @@ var forwardingCases = Cases{
 	"not_received_from": forwardingNotReceivedFrom,
 }
 
-// A message goes from queue to queue as it is, under a new number in each.
+// A message is forwarded unchanged from queue to queue, with a new sequence number in each.
 func forwardingChain(bus *Bus) {
 	bus.send("orders", text("direct"))
 	sent := identified("over", "o-17")
@@ -42,7 +42,7 @@ func forwardingChain(bus *Bus) {
 	receiver.complete(messages...)
 }
 
-// A forwarded dead letter keeps its reason and says where it was dead-lettered.
+// A forwarded dead-lettered message keeps its reason and its dead-letter source.
 func forwardingDeadLetters(bus *Bus) {
 	bus.send("complaints", text("bad"))
 	complaints := bus.receiver("complaints")
@@ -57,7 +57,7 @@ func forwardingDeadLetters(bus *Bus) {
 	bus.expectCounts("complaints", Counts{"active": 0, "dead_letter": 0})
 }
 
-// Four forwards are allowed: the fifth fails where it begins.
+// Four forwards are allowed: the fifth fails at its source.
 func forwardingHops(bus *Bus) {
 	bus.send("hop2", text("four"))
 	receiver := bus.receiver("hop6")
@@ -66,26 +66,26 @@ func forwardingHops(bus *Bus) {
 	receiver.complete(message)
 	bus.send("hop1", text("five"))
 	failed := expectNotForwarded(bus, "hop5", "five", "MaxTransferHopCountExceeded")
-	words := "The maximum number of allowed hops when forwarding between queues. Value is set to 4."
-	expect("description", *failed.DeadLetterErrorDescription, words)
+	description := "The maximum number of allowed hops when forwarding between queues. Value is set to 4."
+	expect("description", *failed.DeadLetterErrorDescription, description)
 	receiver.receiveNothing()
 }
 
-// What finds no target waits in the transfer dead-letter queue of its source.
+// A message whose target does not exist is moved to the transfer dead-letter queue of its source.
 func forwardingTargetDeleted(bus *Bus) {
 	bus.delete("orders")
 	bus.send("inbox", text("lost"))
 	expectNotForwarded(bus, "inbox", "lost", "MessagingEntityNotFoundException")
 }
 
-// What its target refuses too.
+// So is a message that its target rejects.
 func forwardingTargetDisabled(bus *Bus) {
 	bus.configure("orders", Values{"Status": "SendDisabled"})
 	bus.send("inbox", text("early"))
 	expectNotForwarded(bus, "inbox", "early", "MessagingEntityDisabledException")
 }
 
-// And what its target has no room for.
+// So is a message for which its target has no space.
 func forwardingTargetFull(bus *Bus) {
 	large := strings.Repeat("x", 200_000)
 	bus.send("tiny", texts(large, large, large, large, large)...)
@@ -100,7 +100,7 @@ func forwardingNotReceivedFrom(bus *Bus) {
 	bus.deadLetters("inbox").receiveNothing()
 }
 
-// expectNotForwarded receives the one message that a queue could not forward.
+// expectNotForwarded receives the only message that a queue could not forward.
 func expectNotForwarded(bus *Bus, queue, expected, why string) *Received {
 	bus.expectCounts(queue, Counts{"active": 0, "dead_letter": 0, "transfer_dead_letter": 1})
 	options := &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueTransfer}

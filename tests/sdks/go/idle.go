@@ -1,6 +1,6 @@
 package main
 
-// Auto-delete on idle: a queue that no client uses for five minutes is deleted, with what it holds.
+// Auto-delete on idle: a queue that no client uses for five minutes is deleted with its messages.
 //
 // Source: the property AutoDeleteOnIdle of queues. The queue idle has it.
 
@@ -8,17 +8,17 @@ import "github.com/Azure/go-amqp"
 
 var idleCases = Cases{"deleted": idleDeleted, "used": idleUsed}
 
-// After five minutes without use the queue is not there any more, for an open link either.
+// After five minutes without use the queue no longer exists, also for an open link.
 func idleDeleted(bus *Bus) {
 	sender := bus.sender("idle")
 	sender.send(text("left"))
 	bus.advance(301)
-	// The end of a link that was open the SDK hands on as it comes.
+	// The SDK passes on the error with which an open link ends.
 	expectCondition(amqp.ErrCondNotFound, sender.try(text("late")))
 	expectMissing(bus.receiver("idle").tryReceive())
 }
 
-// Sends, peeks and scheduled messages keep it, each for five minutes more.
+// Sends, peeks and scheduled messages each keep the queue for five more minutes.
 func idleUsed(bus *Bus) {
 	sender := bus.sender("idle")
 	bus.advance(240)

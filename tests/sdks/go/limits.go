@@ -1,6 +1,6 @@
 package main
 
-// Limits: a message too large, a queue that is full, a batch of which nothing is taken.
+// Limits: a message that is too large, a queue that is full, a batch that is rejected as a whole.
 //
 // Source: service-bus-quotas. The queue tiny holds a mebibyte, five messages of 200,000 bytes.
 
@@ -19,7 +19,7 @@ var limitsCases = Cases{
 	"batch_fills_up":          limitsBatchFillsUp,
 }
 
-// A message over the link's limit is refused, by the SDK itself; the link takes the next one.
+// The SDK rejects a message over the link's limit; the link accepts the next one.
 func limitsTooLarge(bus *Bus) {
 	sender := bus.sender("orders")
 	sender.send(text("small"))
@@ -28,7 +28,7 @@ func limitsTooLarge(bus *Bus) {
 	bus.expectCounts("orders", Counts{"active": 2})
 }
 
-// A full queue refuses what does not fit until there is room again.
+// A full queue rejects messages that do not fit until there is space again.
 func limitsFull(bus *Bus) {
 	sender := bus.sender("tiny")
 	for range 5 {
@@ -42,7 +42,7 @@ func limitsFull(bus *Bus) {
 	bus.expectCounts("tiny", Counts{"active": 6})
 }
 
-// Dead letters take room too.
+// Dead-lettered messages take space, too.
 func limitsFullOfDeadLetters(bus *Bus) {
 	sender, receiver := bus.sender("tiny"), bus.receiver("tiny")
 	for range 5 {
@@ -53,7 +53,7 @@ func limitsFullOfDeadLetters(bus *Bus) {
 	bus.expectCounts("tiny", Counts{"active": 0, "dead_letter": 5})
 }
 
-// A batch of which a part would fit is refused as a whole.
+// A batch of which only a part would fit is rejected as a whole.
 func limitsBatchIsAllOrNothing(bus *Bus) {
 	sender := bus.sender("tiny")
 	for range 4 {
@@ -67,7 +67,7 @@ func limitsBatchIsAllOrNothing(bus *Bus) {
 	bus.expectCounts("tiny", Counts{"active": 6})
 }
 
-// A batch takes messages up to the link's limit, and that batch is accepted.
+// A batch accepts messages up to the link's limit, and can be sent.
 func limitsBatchFillsUp(bus *Bus) {
 	sender := bus.sender("orders")
 	batch := must(sender.NewMessageBatch(soon(), nil))

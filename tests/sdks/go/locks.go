@@ -25,7 +25,7 @@ func locksRenews(bus *Bus) {
 	receiver.complete(message)
 }
 
-// Settling after the lock's end returns the SDK's own error, and the message comes back counted.
+// Settling after the lock has expired returns the SDK's error, and the message is redelivered and counted.
 func locksLosesLock(bus *Bus) {
 	bus.send("orders", text("late"))
 	receiver := bus.receiver("orders")
@@ -44,7 +44,7 @@ func locksLosesLock(bus *Bus) {
 	receiver.complete(message)
 }
 
-// Renewing after the lock's end returns the same error.
+// Renewing after the lock has expired returns the same error.
 func locksLosesLockOnRenewal(bus *Bus) {
 	bus.send("orders", text("late"))
 	receiver := bus.receiver("orders")
@@ -56,7 +56,7 @@ func locksLosesLockOnRenewal(bus *Bus) {
 	receiver.complete(again)
 }
 
-// Locks that run out count like abandons, up to the dead-letter queue.
+// Expired locks count as deliveries, as abandons do, until the message is dead-lettered.
 func locksExpiresToTheLimit(bus *Bus) {
 	bus.send("limited", text("forgotten"))
 	receiver := bus.receiver("limited")

@@ -73,7 +73,7 @@ type Answer struct {
 
 func main() {
 	answers := answersTo(os.Stdout)
-	// Whatever else is printed must not be taken for an answer.
+	// Other output must not be mistaken for a response.
 	os.Stdout = os.Stderr
 	requests := json.NewDecoder(os.Stdin)
 	for {
@@ -110,7 +110,7 @@ func (request Request) answer() Answer {
 	return Answer{request.ID, output == "", output}
 }
 
-// run returns what a case has against the emulator.
+// run returns the failure of a case, if any.
 func (request Request) run() (problem string) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -1,6 +1,6 @@
 package main
 
-// Entities that do not exist: the SDK's own error, at once, whatever was asked of them.
+// Entities that do not exist: the SDK's error, at once, for every operation.
 
 import "github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 

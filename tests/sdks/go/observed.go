@@ -1,6 +1,6 @@
 package main
 
-// What the service was seen to do, by the numbers of tests/conformance/OBSERVED.md.
+// Observed behaviour of the service, by the numbers of tests/conformance/OBSERVED.md.
 //
 // Source: spec/observed.md.
 
@@ -30,10 +30,10 @@ var observedCases = Cases{
 	"expired_token":  observedExpiredToken,
 }
 
-// A rule without a name is none, and takes the place of none (21).
+// A rule without a name is not added, and replaces no rule (21).
 func observedNamelessRule(bus *Bus) {
 	rules := bus.rulesOf("prices", "all")
-	expectWords("The specified HTTP verb (PUT) is not valid", rules.add("", condition("price = 1"), nil))
+	expectErrorText("The specified HTTP verb (PUT) is not valid", rules.add("", condition("price = 1"), nil))
 	expect("names", rules.names(), []string{"$Default"})
 }
 
@@ -61,7 +61,7 @@ func observedFilterCounts(bus *Bus) {
 	expect("filters", [2]int32{shown.SQLFilterCount, shown.CorrelationFilterCount}, [2]int32{1, 1})
 }
 
-// A WebSocket at another path than the service's is not found, and the path is said (51).
+// A WebSocket at another path than the service's is not found, and the error contains the path (51).
 func observedWebSocketPath(bus *Bus) {
 	answered := make(chan *http.Response, 1)
 	options := &azservicebus.ClientOptions{
@@ -76,20 +76,20 @@ func observedWebSocketPath(bus *Bus) {
 		},
 	}
 	client := must(azservicebus.NewClientFromConnectionString(bus.connectionString(), options))
-	expectWords("404", Sender{must(client.NewSender("orders", nil))}.try(text("lost")))
+	expectErrorText("404", Sender{must(client.NewSender("orders", nil))}.try(text("lost")))
 	expect("status", (<-answered).StatusCode, http.StatusNotFound)
 }
 
-// A token that has expired is refused with the instant of its end (67).
+// A token that has expired is rejected with its expiry time (67).
 func observedExpiredToken(bus *Bus) {
 	address, token := strings.Split(bus.connectionString(), ";")[0], signature("2019-04-11T21:12:56Z")
 	signed := address + ";SharedAccessSignature=" + token + ";UseDevelopmentEmulator=true"
 	err := bus.tryingOnce(signed).trySend("orders", text("too late"))
 	expectCode(azservicebus.CodeUnauthorizedAccess, err)
-	expectWords("ExpiredToken: The token is expired. Expiration time: '2019-04-11 21:12:56Z'", err)
+	expectErrorText("ExpiredToken: The token is expired. Expiration time: '2019-04-11 21:12:56Z'", err)
 }
 
-// signature is a token of the namespace's key for all of it, up to an instant.
+// signature is a token of the namespace's key for the whole namespace, with this expiry time.
 func signature(end string) string {
 	resource, expiry := url.QueryEscape("sb://localhost/"), fmt.Sprint(must(time.Parse(time.RFC3339, end)).Unix())
 	hash := hmac.New(sha256.New, []byte("SAS_KEY_VALUE"))

@@ -1,6 +1,6 @@
 package main
 
-// Partitioned queues: numbers carry a partition in their top 16 bits, and work as any other (D18).
+// Partitioned queues: sequence numbers have a partition in their top 16 bits, and work as any other (D18).
 //
 // Source: service-bus-partitioning.
 
@@ -16,7 +16,7 @@ var partitionsCases = Cases{
 	"batch_of_one_key": partitionsBatchOfOneKey,
 }
 
-// Messages of one key share a partition, in the order sent; the key comes back.
+// Messages with one partition key are in one partition, in the order sent, and keep the key.
 func partitionsKeys(bus *Bus) {
 	bus.send("partitioned", keyed("a", "eu"), keyed("b", "eu"), keyed("c", "eu"))
 	bus.send("partitioned", texts(numbered(0, 20)...)...)
@@ -37,7 +37,7 @@ func partitionsKeys(bus *Bus) {
 	receiver.complete(messages...)
 }
 
-// A number with a partition cancels, receives what was deferred, and starts a peek.
+// A sequence number with a partition cancels a scheduled message, receives a deferred one, and starts a peek.
 func partitionsNumbers(bus *Bus) {
 	// Of eight keys most are not in partition 0.
 	var sent []*Message
@@ -46,7 +46,7 @@ func partitionsNumbers(bus *Bus) {
 	}
 	sender, receiver := bus.sender("partitioned"), bus.receiver("partitioned")
 	sender.send(sent...)
-	receiver.putAside(receiver.receive(8)...)
+	receiver.deferMessages(receiver.receive(8)...)
 	highest := int64(0)
 	for _, message := range receiver.peek(10) {
 		highest = max(highest, partition(message))
@@ -62,7 +62,7 @@ func partitionsNumbers(bus *Bus) {
 	bus.expectCounts("partitioned", Counts{"active": 0, "deferred": 0, "scheduled": 0})
 }
 
-// All messages of a batch go to one partition: two keys in it are refused, and nothing is taken.
+// All messages of a batch go to one partition: a batch with two keys is rejected as a whole.
 func partitionsBatchOfOneKey(bus *Bus) {
 	sender := bus.sender("partitioned")
 	expectCondition(amqp.ErrCondNotAllowed, sender.tryBatch(keyed("a", "eu"), keyed("b", "us")))
@@ -72,5 +72,5 @@ func partitionsBatchOfOneKey(bus *Bus) {
 
 func keyed(body, key string) *Message { return &Message{Body: []byte(body), PartitionKey: &key} }
 
-// partition is what the top 16 bits of a message's number say.
+// partition is the top 16 bits of a message's sequence number.
 func partition(message *Received) int64 { return number(message) >> 48 }

@@ -1,12 +1,12 @@
 package main
 
-// Peeking: what is there, in which state, from which sequence number on.
+// Peeking: messages and their states, from a sequence number on.
 
 import "github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
 var peekCases = Cases{"states": peekStates, "from_sequence_number": peekFromSequenceNumber, "empty": peekEmpty}
 
-// Locked and waiting messages are both seen, and are both active.
+// Peeking shows locked and waiting messages, and both are active.
 func peekStates(bus *Bus) {
 	bus.send("orders", texts("locked", "waiting")...)
 	receiver := bus.receiver("orders")
@@ -19,7 +19,7 @@ func peekStates(bus *Bus) {
 	receiver.complete(locked)
 }
 
-// A peek starts where it is told to, goes on where it stopped, and moves nothing.
+// A peek starts at a sequence number, continues where the last one ended, and changes no message.
 func peekFromSequenceNumber(bus *Bus) {
 	bus.sender("orders").sendBatch(texts(numbered(1, 11)...)...)
 	receiver := bus.receiver("orders")
@@ -34,5 +34,5 @@ func peekFromSequenceNumber(bus *Bus) {
 	bus.expectCounts("orders", Counts{"active": 10, "locked": 0})
 }
 
-// A peek at an empty queue is an empty list, not an error.
+// A peek at an empty queue returns an empty list, not an error.
 func peekEmpty(bus *Bus) { expect("peeked", bodies(bus.receiver("orders").peek(5)), []string{}) }

@@ -8,7 +8,7 @@ import "bytes"
 
 var premiumCases = Cases{"large_message": premiumLargeMessage, "too_large": premiumTooLarge, "batch": premiumBatch}
 
-// A message of 5 MB comes through byte for byte where the queue allows it.
+// A message of 5 MB arrives unchanged if the queue allows it.
 func premiumLargeMessage(bus *Bus) {
 	sent := sized(5_000_000)
 	for index := range sent.Body {
@@ -22,7 +22,7 @@ func premiumLargeMessage(bus *Bus) {
 	bus.expectCounts("large", Counts{"active": 0})
 }
 
-// Elsewhere the tier's limit of a mebibyte holds.
+// Other queues have the tier's default limit of a mebibyte.
 func premiumTooLarge(bus *Bus) {
 	sender := bus.sender("orders")
 	sender.send(sized(1_000_000))
@@ -31,7 +31,7 @@ func premiumTooLarge(bus *Bus) {
 	bus.expectCounts("orders", Counts{"active": 2})
 }
 
-// A batch has a mebibyte at most, also where a single message may have more: the link says so, and the SDK keeps to it.
+// A batch has a mebibyte at most, also where a single message may have more: the SDK observes the link's limit.
 func premiumBatch(bus *Bus) {
 	sender := bus.sender("large")
 	half := sized(500_000)

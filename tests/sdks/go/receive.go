@@ -1,6 +1,6 @@
 package main
 
-// Receiving: under a lock, destructively, several at once, and again and again.
+// Receiving: with a lock, with deletion, several at once, and repeatedly.
 
 var receiveCases = Cases{
 	"peek_lock":          receivePeekLock,
@@ -13,7 +13,7 @@ var receiveCases = Cases{
 	"polling":            receivePolling,
 }
 
-// A message is locked for the queue's lock duration and gone once completed.
+// A message is locked for the queue's lock duration, and removed when it is completed.
 func receivePeekLock(bus *Bus) {
 	bus.send("orders", text("one"))
 	receiver := bus.receiver("orders")
@@ -26,7 +26,7 @@ func receivePeekLock(bus *Bus) {
 	receiver.receiveNothing()
 }
 
-// A message is gone as soon as it has been handed over.
+// A message is removed as soon as it has been delivered.
 func receiveAndDelete(bus *Bus) {
 	bus.send("orders", texts("one", "two")...)
 	receiver := bus.receiverWith("orders", destructive())
@@ -37,7 +37,7 @@ func receiveAndDelete(bus *Bus) {
 	receiver.receiveNothing()
 }
 
-// A receive for more than there is returns what there is, in order.
+// A receive for more messages than available returns those that are available, in order.
 func receiveSeveral(bus *Bus) {
 	bus.sender("orders").sendBatch(texts(numbered(0, 20)...)...)
 	receiver := bus.receiver("orders")
@@ -49,7 +49,7 @@ func receiveSeveral(bus *Bus) {
 	bus.expectCounts("orders", Counts{"active": 0, "locked": 0})
 }
 
-// A loop of receives sees every message once, also those that come while it receives.
+// A loop of receives gets every message once, also those that arrive meanwhile.
 func receiveStream(bus *Bus) {
 	seen := start(func() []string {
 		receiver, seen := bus.receiver("orders"), []string{}
@@ -76,7 +76,7 @@ func receiveWaiting(bus *Bus) {
 	receiver.complete(message)
 }
 
-// Messages come as they are asked for; this SDK has no prefetch, so none is held besides.
+// Messages arrive as they are requested; this SDK has no prefetch.
 func receivePrefetch(bus *Bus) {
 	bus.send("orders", texts(numbered(0, 3)...)...)
 	receiver := bus.receiver("orders")
@@ -88,7 +88,7 @@ func receivePrefetch(bus *Bus) {
 	}
 }
 
-// A closed receiver leaves what it did not receive as it was, and what it holds locked.
+// A closed receiver leaves the messages that it did not receive unchanged, and those that it received locked.
 func receiveClosed(bus *Bus) {
 	bus.send("orders", texts(numbered(0, 5)...)...)
 	closing := bus.receiver("orders")
@@ -100,14 +100,14 @@ func receiveClosed(bus *Bus) {
 	expect("bodies", bodies(rest), numbered(2, 5))
 	expect("deliveries", mapped(rest, deliveries), []uint32{1, 1, 1})
 	for _, message := range held {
-		// By its lock token alone: the link that it came by is gone.
+		// Only by its lock token: the link that delivered it has ended.
 		receiver.complete(&Received{LockToken: message.LockToken})
 	}
 	receiver.complete(rest...)
 	bus.expectCounts("orders", Counts{"active": 0, "locked": 0})
 }
 
-// A receiver that polls gets what comes between two polls, once: what the SDK was given meanwhile it gives back.
+// A polling receiver gets messages that arrive between two polls once: the SDK releases them.
 func receivePolling(bus *Bus) {
 	receiver := bus.receiver("orders")
 	for _, expected := range numbered(0, 3) {

@@ -1,6 +1,6 @@
 package main
 
-// What is refused for other reasons, as the SDK's error or with the condition that it hands on.
+// Other errors, as the SDK's error or with the AMQP condition that it passes on.
 //
 // Source: service-bus-messaging-exceptions, service-bus-quotas. These have the conditions that belong to no other topic.
 
@@ -17,7 +17,7 @@ var refusalsCases = Cases{
 	"long_property":   refusalsLongProperty,
 }
 
-// A client whose key is not the namespace's is let in nowhere.
+// A client with a wrong key has no access to any entity.
 func refusalsWrongKey(bus *Bus) {
 	right := bus.connectionString()
 	stranger := bus.tryingOnce(strings.Replace(right, "SharedAccessKey=", "SharedAccessKey=not", 1))
@@ -31,14 +31,14 @@ func refusalsToDeadLetters(bus *Bus) {
 	expectCondition(amqp.ErrCondNotAllowed, bus.trySend("orders/$DeadLetterQueue", text("bad")))
 }
 
-// A property of more than 32 KB is an internal error of the service, which may be tried again.
+// A property of more than 32 KB is an internal error of the service, which is retryable.
 func refusalsLongProperty(bus *Bus) {
 	busOnce := bus.tryingOnce(bus.connectionString())
 	message := text("wide")
 	message.ApplicationProperties = Values{"wide": strings.Repeat("w", 40_000)}
 	err := busOnce.trySend("orders", message)
 	expectCode(azservicebus.CodeConnectionLost, err)
-	expectWords(string(amqp.ErrCondInternalError), err)
+	expectErrorText(string(amqp.ErrCondInternalError), err)
 	check(busOnce.Close(soon()))
 	bus.expectCounts("orders", Counts{"active": 0})
 }

@@ -1,6 +1,6 @@
 package main
 
-// The rules of a subscription, as they are made, shown and removed; this SDK does so over HTTP.
+// The rules of a subscription: created, listed and deleted; this SDK uses HTTP.
 //
 // Source: topic-filters. The subscriptions are those of the topics' cases.
 
@@ -31,7 +31,7 @@ type rules struct {
 	topic, subscription string
 }
 
-// A subscription begins with $Default; a configured one has its own rules instead.
+// A subscription starts with $Default; one in the configuration has its own rules instead.
 func rulesConfigured(bus *Bus) {
 	expect("of all", bus.rulesOf("prices", "all").list(), []admin.RuleProperties{{Name: "$Default", Filter: &admin.TrueFilter{}}})
 	below := []admin.RuleProperties{{Name: "below-ten", Filter: condition("price < 10")}}
@@ -44,7 +44,7 @@ func rulesConfigured(bus *Bus) {
 	expect("action", marked.list()[2].Action, change(expected))
 }
 
-// What is added is shown as it was given, filters and actions with every kind of value.
+// Added rules are listed as they were created, filters and actions with every type of value.
 func rulesEnumerates(bus *Bus) {
 	rules := bus.rulesOf("prices", "all")
 	whole := &admin.CorrelationFilter{
@@ -77,7 +77,7 @@ func rulesEnumerates(bus *Bus) {
 	expect("names", len(rules.list()), len(expected))
 }
 
-// They come in pages.
+// They are listed in pages.
 func rulesPages(bus *Bus) {
 	rules := bus.rulesOf("prices", "all")
 	for index := range 4 {
@@ -89,7 +89,7 @@ func rulesPages(bus *Bus) {
 	expect("names", rules.names(), []string{"$Default", "rule-0", "rule-1", "rule-2", "rule-3"})
 }
 
-// Rules take effect for messages sent later; without any, nothing arrives.
+// Rules apply to messages that are sent later; without rules, no message arrives.
 func rulesTakesEffect(bus *Bus) {
 	rules := bus.rulesOf("prices", "all")
 	bus.send("prices", price("before", 50))
@@ -111,7 +111,7 @@ func rulesTakesEffect(bus *Bus) {
 	receiver.receiveNothing()
 }
 
-// An action changes its copy, and names its rule in it.
+// An action changes the copy of the message, which contains the name of the rule.
 func rulesAction(bus *Bus) {
 	action := change("SET sys.Label = 'half'; SET price = price / 2; SET region = 'eu'; REMOVE secret")
 	check(bus.rulesOf("prices", "all").add("halved", condition("price >= 10"), action))
@@ -128,14 +128,14 @@ func rulesAction(bus *Bus) {
 	bus.expectCounts("prices/Subscriptions/all", Counts{"active": 2, "locked": 2})
 }
 
-// A name is taken once; the rule that has it stays as it is.
+// A name can be used once; the existing rule stays unchanged.
 func rulesDuplicate(bus *Bus) {
 	rules := bus.rulesOf("prices", "cheap")
 	expectStatus(http.StatusConflict, rules.add("below-ten", condition("1=1"), nil))
 	expect("filter", rules.list()[0].Filter, condition("price < 10"))
 }
 
-// What is not there cannot be removed.
+// A missing rule cannot be deleted.
 func rulesUnknown(bus *Bus) {
 	rules := bus.rulesOf("prices", "all")
 	expectStatus(http.StatusNotFound, rules.remove("missing"))
@@ -143,7 +143,7 @@ func rulesUnknown(bus *Bus) {
 	expectStatus(http.StatusNotFound, rules.remove("$Default"))
 }
 
-// A filter or an action that cannot be understood makes no rule, and the error says where.
+// A rule with an invalid filter or action is rejected, and the error has the position.
 func rulesMalformed(bus *Bus) {
 	rules := bus.rulesOf("prices", "all")
 	for _, filter := range []string{"price <", "price = 'open", "sys.Nothing = 1", ""} {

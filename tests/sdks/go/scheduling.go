@@ -1,8 +1,8 @@
 package main
 
-// Scheduled messages: sent ahead, waiting, active under a new number, or cancelled.
+// Scheduled messages: scheduled, waiting, active with a new sequence number, or cancelled.
 //
-// Source: message-sequencing. An instant is a client's, and the bus's clock moves to it (D20).
+// Source: message-sequencing. The client's clock sets the time, to which the namespace's clock is advanced (D20).
 
 import (
 	"time"
@@ -20,7 +20,7 @@ var schedulingCases = Cases{
 	"expires":        schedulingExpires,
 }
 
-// A message sent with a time waits for it, seen by a peek alone, and then has a new number.
+// A message with a scheduled enqueue time waits until then, visible only to peeks, and gets a new number.
 func schedulingAnnotated(bus *Bus) {
 	at := later(300)
 	bus.send("orders", annotated("later", at))
@@ -44,7 +44,7 @@ func schedulingAnnotated(bus *Bus) {
 	bus.expectCounts("orders", Counts{"active": 0, "scheduled": 0})
 }
 
-// A schedule request answers with a number for each message, in order.
+// The response to a schedule request has a sequence number for each message, in order.
 func schedulingByRequest(bus *Bus) {
 	sender := bus.sender("orders")
 	expect("sequence numbers", sender.schedule(later(300), texts("a", "b")...), []int64{1, 2})
@@ -58,7 +58,7 @@ func schedulingByRequest(bus *Bus) {
 	receiver.complete(messages...)
 }
 
-// A time that has passed is now.
+// A message scheduled for a time in the past is active at once.
 func schedulingPast(bus *Bus) {
 	bus.send("orders", annotated("late", later(-60)))
 	receiver := bus.receiver("orders")
@@ -67,7 +67,7 @@ func schedulingPast(bus *Bus) {
 	receiver.complete(message)
 }
 
-// A batch may hold messages for now and for later. The SDK copies the first one's annotations to the envelope, the time
+// A batch may contain scheduled and other messages. The SDK copies the first one's annotations to the envelope, the time
 // among them; each message's own count.
 func schedulingBatch(bus *Bus) {
 	bus.sender("orders").sendBatch(annotated("later", later(60)), text("now"))
@@ -79,7 +79,7 @@ func schedulingBatch(bus *Bus) {
 	receiver.complete(messages...)
 }
 
-// A cancelled message never comes; the others do.
+// A cancelled message is never delivered; the others are.
 func schedulingCancelled(bus *Bus) {
 	sender := bus.sender("orders")
 	numbers := sender.schedule(later(60), texts("a", "b", "c")...)
@@ -94,7 +94,7 @@ func schedulingCancelled(bus *Bus) {
 	receiver.receiveNothing()
 }
 
-// What is unknown, cancelled or active by now cannot be cancelled, and all or none are.
+// Unknown, cancelled and active messages cannot be cancelled; either all are cancelled or none.
 func schedulingCancelRefused(bus *Bus) {
 	sender := bus.sender("orders")
 	refused := func(numbers ...int64) { expectCode(azservicebus.CodeNotFound, sender.cancel(numbers...)) }
@@ -113,7 +113,7 @@ func schedulingCancelRefused(bus *Bus) {
 	receiver.complete(message)
 }
 
-// The time to live begins when the message becomes active: at 5:00, so that it ends at 15:00.
+// The time to live starts when the message becomes active: at 5:00, so that it ends at 15:00.
 func schedulingExpires(bus *Bus) {
 	short := annotated("short", later(300))
 	short.TimeToLive = pointer(10 * time.Minute)

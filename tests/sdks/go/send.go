@@ -1,6 +1,6 @@
 package main
 
-// Sending: one message, several, a batch, and what of a message arrives at the other end.
+// Sending: one message, several, a batch, and the properties that arrive at the receiver.
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ func sendSingle(bus *Bus) {
 	expectBodies(bus, "first", "second")
 }
 
-// Each message goes when the one before is accepted.
+// Each message is sent when the previous one has been accepted.
 func sendOneByOne(bus *Bus) {
 	sends := 20
 	if text, isSet := os.LookupEnv("SERVICEBUS_SENDS"); isSet {
@@ -43,13 +43,13 @@ func sendOneByOne(bus *Bus) {
 	}
 }
 
-// Several go out as one transfer, which this SDK calls a batch, and arrive as its messages.
+// Several messages are sent as one transfer, which this SDK calls a batch, and arrive separately.
 func sendListOfMessages(bus *Bus) {
 	bus.sender("orders").sendBatch(texts(numbered(0, 5)...)...)
 	expectBodies(bus, numbered(0, 5)...)
 }
 
-// A batch takes messages up to its size, says when it is full, and arrives whole.
+// A batch accepts messages up to its size, reports when it is full, and arrives completely.
 func sendBatch(bus *Bus) {
 	sender := bus.sender("orders")
 	batch := must(sender.NewMessageBatch(soon(), &azservicebus.MessageBatchOptions{MaxBytes: 4096}))
@@ -58,7 +58,7 @@ func sendBatch(bus *Bus) {
 	for err == nil {
 		err = batch.AddMessage(text(full), nil)
 	}
-	expect("whether the batch says that it is full", errors.Is(err, azservicebus.ErrMessageTooLarge), true)
+	expect("whether the batch reports that it is full", errors.Is(err, azservicebus.ErrMessageTooLarge), true)
 	if count := batch.NumMessages(); count < 5 || count > 7 {
 		panic(fmt.Errorf("a batch of 4,096 bytes took %d messages of 512 bytes", count))
 	}
@@ -66,7 +66,7 @@ func sendBatch(bus *Bus) {
 	expectBodies(bus, strings.Split(strings.Repeat(full+" ", int(batch.NumMessages())-1)+full, " ")...)
 }
 
-// Everything an application can set on a message is what the receiver reads.
+// The receiver reads every property that an application can set on a message.
 func sendProperties(bus *Bus) {
 	values := Values{
 		"text":     "größer",
@@ -94,7 +94,7 @@ func sendProperties(bus *Bus) {
 	bus.send("orders", sent)
 	receiver := bus.receiver("orders")
 	message := receiver.one()
-	// A copy of what it has in common with a message to send.
+	// A copy of the properties that received messages and messages to send have in common.
 	expect("message", message.Message(), sent)
 	expect("sequence number", number(message), int64(1))
 	expect("enqueued sequence number", message.EnqueuedSequenceNumber, (*int64)(nil))
@@ -104,7 +104,7 @@ func sendProperties(bus *Bus) {
 	receiver.complete(message)
 }
 
-// The broker gives a message an id where the application does not (D30).
+// The broker generates an id for a message that has none (D30).
 func sendWithoutID(bus *Bus) {
 	bus.send("orders", text("no id"))
 	receiver := bus.receiver("orders")
@@ -113,7 +113,7 @@ func sendWithoutID(bus *Bus) {
 	receiver.complete(message)
 }
 
-// Bodies that are an AMQP value or sequences arrive as such, whatever they hold.
+// Bodies that are an AMQP value or sequences arrive unchanged, whatever they contain.
 func sendBodyKinds(bus *Bus) {
 	kinds := []azservicebus.AMQPAnnotatedMessageBody{
 		{Value: Values{"total": int64(3), "lines": []any{"a", "b"}}},
@@ -133,7 +133,7 @@ func sendBodyKinds(bus *Bus) {
 	}
 }
 
-// expectBodies receives and completes what is in the queue: these bodies in this order, numbered from 1.
+// expectBodies receives and completes all messages of the queue: these bodies in this order, numbered from 1.
 func expectBodies(bus *Bus, expected ...string) {
 	receiver := bus.receiver("orders")
 	messages := receiver.receive(len(expected))

@@ -1,6 +1,6 @@
 package main
 
-// Locks of sessions: renewed in time, or lost with all that was received.
+// Session locks: renewed in time, or lost with the locks of received messages.
 //
 // Source: message-sessions, and D17 for a changed queue.
 
@@ -24,7 +24,7 @@ var sessionLocksCases = Cases{
 	"changed":               sessionLocksChanged,
 }
 
-// A session's lock renewed in time lasts, and the locks of its messages with it.
+// Renewing a session's lock in time also extends the locks of its messages.
 func sessionLocksRenews(bus *Bus) {
 	bus.send("carts", cart("1", "slow"))
 	session := bus.session("carts", "1")
@@ -39,7 +39,7 @@ func sessionLocksRenews(bus *Bus) {
 	bus.expectCounts("carts", Counts{"active": 0, "locked": 0})
 }
 
-// Settling after the lock's end fails, and the message comes back counted.
+// Settling after the lock has expired fails, and the message is redelivered and counted.
 func sessionLocksLosesLock(bus *Bus) {
 	bus.send("carts", cart("1", "late"))
 	for delivery := range uint32(3) {
@@ -52,7 +52,7 @@ func sessionLocksLosesLock(bus *Bus) {
 			func(ctx context.Context) error { return session.AbandonMessage(ctx, message, nil) },
 			func(ctx context.Context) error { return session.DeadLetterMessage(ctx, message, nil) },
 		}[delivery])
-		// Closing tells once more why the link has ended.
+		// Closing also returns the error that ended the link.
 		_ = session.Close(soon())
 	}
 	bus.expectCounts("carts", Counts{"active": 1, "locked": 0})
@@ -70,7 +70,7 @@ func sessionLocksLosesLockOnRenewal(bus *Bus) {
 	expectTaken(session.tryReceive())
 }
 
-// Who waits for a session gets one whose lock ends, although its receiver is still there.
+// A waiting receiver gets a session whose lock expires, although its receiver is still attached.
 func sessionLocksPassesOn(bus *Bus) {
 	bus.send("carts", cart("1", "stuck"))
 	bus.session("carts", "1").one()
@@ -84,7 +84,7 @@ func sessionLocksPassesOn(bus *Bus) {
 	session.complete(message)
 }
 
-// Locks that run out count like abandons, up to the dead-letter queue.
+// Expired locks count as deliveries, as abandons do, until the message is dead-lettered.
 func sessionLocksExpiresToTheLimit(bus *Bus) {
 	bus.send("limited-carts", cart("1", "forgotten"), cart("1", "unseen"))
 	for delivery := range uint32(2) {
@@ -119,16 +119,16 @@ func sessionLocksChanged(bus *Bus) {
 	session.complete(message)
 }
 
-// expectLost asserts that a settlement is refused because the session's lock is lost. The SDK takes that for a lost link:
-// it would accept the session anew after seconds, which no option sets, and settle once more, so that its own error comes
-// after most of a minute. Meanwhile only its log tells.
+// expectLost asserts that a settlement is refused because the session's lock is lost. The SDK treats that as a lost
+// link: it would accept the session again after some seconds, which no option sets, and settle again, so its error
+// would take most of a minute. Until then only its log shows it.
 func expectLost(settle func(context.Context) error) {
 	before := refusals.Load()
-	expect("whether it would go on", errors.Is(settle(within(time.Second)), context.DeadlineExceeded), true)
+	expect("whether it would continue", errors.Is(settle(within(time.Second)), context.DeadlineExceeded), true)
 	expect("whether it was refused", refusals.Load() > before, true)
 }
 
-// refusals counts what the SDK's log tells of lost sessions.
+// refusals counts the lost sessions in the SDK's log.
 var refusals atomic.Int64
 
 // The log is listened to from the beginning: the SDK reads the listener without a lock, whenever any case of this process

@@ -1,6 +1,6 @@
 package main
 
-// Messages of sessions: in strict order, and what becomes of them without a receiver's success.
+// Messages of sessions: their strict order, and their state when a receiver does not complete them.
 //
 // Source: message-sessions, message-deferral, message-browsing, service-bus-dead-letter-queues.
 
@@ -24,7 +24,7 @@ var sessionMessagesCases = Cases{
 	"replies":                    sessionMessagesReplies,
 }
 
-// An abandoned message is the next one again, before all that follow it in its session.
+// An abandoned message is the next one again, before the later messages of its session.
 func sessionMessagesInOrder(bus *Bus) {
 	bus.send("carts", cart("1", "a"), cart("1", "b"), cart("1", "c"), cart("1", "d"))
 	session := bus.session("carts", "1")
@@ -40,11 +40,11 @@ func sessionMessagesInOrder(bus *Bus) {
 	session.complete(messages...)
 }
 
-// A session that holds deferred messages alone is not the next one.
+// A session that has only deferred messages is not the next available session.
 func sessionMessagesDeferredAlone(bus *Bus) {
 	bus.send("carts", cart("1", "a"))
 	session := bus.session("carts", "1")
-	session.putAside(session.one())
+	session.deferMessages(session.one())
 	session.close()
 	opening := start(func() Session { return bus.nextSession("carts") })
 	expectWaiting(opening)
@@ -63,7 +63,7 @@ func sessionMessagesPeeked(bus *Bus) {
 	bus.expectCounts("carts", Counts{"active": 3, "locked": 0})
 }
 
-// Dead letters are received without a session, whose id they keep.
+// Dead-lettered messages are received without a session, and keep its id.
 func sessionMessagesDeadLettered(bus *Bus) {
 	bus.send("carts", cart("1", "bad"), cart("2", "worse"))
 	for _, id := range []string{"1", "2"} {
@@ -80,7 +80,7 @@ func sessionMessagesDeadLettered(bus *Bus) {
 	bus.expectCounts("carts", Counts{"active": 0, "dead_letter": 0})
 }
 
-// A message at its last delivery leaves its session to those behind it.
+// After its last delivery a message leaves the session to the next messages.
 func sessionMessagesAbandonsToTheLimit(bus *Bus) {
 	bus.send("limited-carts", cart("1", "poison"), cart("1", "good"))
 	session := bus.session("limited-carts", "1")
@@ -99,37 +99,37 @@ func sessionMessagesAbandonsToTheLimit(bus *Bus) {
 	deadLetters.complete(dead)
 }
 
-// A session queue takes no message without a session id, and none of a batch with one.
+// A session queue rejects a message without a session id, and a batch that contains one.
 func sessionMessagesWithoutID(bus *Bus) {
 	sender := bus.sender("carts")
-	words := "The SessionId was not set on a message, and it cannot be sent to the entity."
+	description := "The SessionId was not set on a message, and it cannot be sent to the entity."
 	for _, err := range []error{sender.try(text("lost")), sender.tryBatch(cart("1", "with"), text("without"))} {
 		expectCondition(amqp.ErrCondNotAllowed, err)
-		expectWords(words, err)
+		expectErrorText(description, err)
 	}
-	// What is neither missing nor a lost lock the SDK takes for a broken connection, and asks again.
+	// The SDK treats other errors as a broken connection, and retries.
 	once := bus.tryingOnce(bus.connectionString()).sender("carts")
 	_, err := once.ScheduleMessages(soon(), texts("later"), later(60), nil)
-	expectWords(words, err)
+	expectErrorText(description, err)
 	bus.expectCounts("carts", Counts{"active": 0, "scheduled": 0, "dead_letter": 0})
 }
 
-// A topic takes a message without a session id, and a session subscription dead-letters it.
+// A topic accepts a message without a session id, and a session subscription dead-letters it.
 func sessionMessagesWithoutIDAtSubscription(bus *Bus) {
 	bus.send("steps", text("stray"), cart("1", "a"))
 	bus.expectCounts("steps/Subscriptions/all", Counts{"active": 2, "dead_letter": 0})
 	bus.expectCounts("steps/Subscriptions/by-cart", Counts{"active": 1, "dead_letter": 1})
-	expectDeadForWantOfID(subscriberOfDeadLetters(bus, "steps", "by-cart"))
+	expectDeadWithoutSessionID(subscriberOfDeadLetters(bus, "steps", "by-cart"))
 }
 
-// A message that is forwarded joins its session, or is dead-lettered where it has none.
+// A forwarded message joins its session, or is dead-lettered if it has none.
 func sessionMessagesForwarded(bus *Bus) {
 	bus.send("inbox", cart("1", "a"), text("stray"))
 	session := bus.session("carts", "1")
 	message := session.one()
 	expect("body", body(message), "a")
 	session.complete(message)
-	expectDeadForWantOfID(bus.deadLetters("carts"))
+	expectDeadWithoutSessionID(bus.deadLetters("carts"))
 }
 
 // A scheduled message joins its session when it becomes active.
@@ -152,7 +152,7 @@ func sessionMessagesScheduled(bus *Bus) {
 	bus.expectCounts("carts", Counts{"active": 1, "scheduled": 0})
 }
 
-// A message of a session expires like any other, and those behind it are next.
+// A message of a session expires like any other, and the following ones are delivered next.
 func sessionMessagesExpires(bus *Bus) {
 	old := cart("1", "old")
 	old.TimeToLive = pointer(30 * time.Second)
@@ -168,7 +168,7 @@ func sessionMessagesExpires(bus *Bus) {
 	deadLetters.complete(dead)
 }
 
-// A reply finds the session that the request named.
+// A reply arrives in the session that the request specifies.
 func sessionMessagesReplies(bus *Bus) {
 	ask := cart("requests", "ask")
 	ask.ReplyTo, ask.ReplyToSessionID = pointer("carts"), pointer("answers-7")
@@ -184,13 +184,13 @@ func sessionMessagesReplies(bus *Bus) {
 	answers.complete(answer)
 }
 
-// expectDeadForWantOfID receives the one dead letter that has no session id.
-func expectDeadForWantOfID(receiver Receiver) {
+// expectDeadWithoutSessionID receives the only dead-lettered message, which has no session id.
+func expectDeadWithoutSessionID(receiver Receiver) {
 	message := receiver.one()
 	expect("body", body(message), "stray")
 	expect("session id", message.SessionID, (*string)(nil))
 	expect("reason", reason(message), "Session ID is null.")
-	words := "Session enabled entity doesn't allow a message whose session identifier is null."
-	expect("description", *message.DeadLetterErrorDescription, words)
+	description := "Session enabled entity doesn't allow a message whose session identifier is null."
+	expect("description", *message.DeadLetterErrorDescription, description)
 	receiver.complete(message)
 }

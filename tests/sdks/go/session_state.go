@@ -1,6 +1,6 @@
 package main
 
-// State of sessions: opaque bytes that outlive messages and receivers; and the sessions themselves, listed.
+// Session states, which outlive messages and receivers, and lists of sessions.
 //
 // Source: message-sessions.
 
@@ -23,7 +23,7 @@ var sessionStateCases = Cases{
 	"listed_by_state": sessionStateListedByState,
 }
 
-// A session has no state until its holder sets one.
+// A session has no state until its receiver sets one.
 func sessionStateSetAndRead(bus *Bus) {
 	session := bus.session("carts", "1")
 	session.expectState("")
@@ -34,7 +34,7 @@ func sessionStateSetAndRead(bus *Bus) {
 	bus.session("carts", "2").expectState("")
 }
 
-// A state set to nothing, or to an empty one, is read as none.
+// A state that is set to nothing or to empty bytes is read as no state.
 func sessionStateCleared(bus *Bus) {
 	session := bus.session("carts", "1")
 	for _, cleared := range [][]byte{nil, {}} {
@@ -58,7 +58,7 @@ func sessionStateOutlives(bus *Bus) {
 	bus.session("carts", "1").expectState("half done")
 }
 
-// Sessions of a subscription have states of their own.
+// Sessions of a subscription have separate states.
 func sessionStateSubscription(bus *Bus) {
 	session := sessionOf(bus.AcceptSessionForSubscription(soon(), "steps", "by-cart", "1", nil))
 	session.setState("half done")
@@ -66,12 +66,12 @@ func sessionStateSubscription(bus *Bus) {
 	bus.session("carts", "1").expectState("")
 }
 
-// A state has 256 KiB at most; one that is refused changes nothing.
+// A state has at most 256 KiB; a larger one is rejected and changes nothing.
 func sessionStateTooLarge(bus *Bus) {
 	largest := strings.Repeat("\xff", 256*1024)
 	session := bus.tryingOnce(bus.connectionString()).session("carts", "1")
 	session.setState(largest)
-	expectWords("262144", session.sdk.SetSessionState(soon(), []byte(largest+"!"), nil))
+	expectErrorText("262144", session.sdk.SetSessionState(soon(), []byte(largest+"!"), nil))
 	session.expectState(largest)
 }
 
@@ -91,7 +91,7 @@ func sessionStateListed(bus *Bus) {
 	expect("sessions of a subscription", idsOf(pager), []string{"1"})
 }
 
-// The sessions whose state was set since then are listed, with and without messages; at any time also those with
+// The sessions whose state was set since then are listed, with and without messages; without a time also those with
 // messages alone.
 func sessionStateListedByState(bus *Bus) {
 	bus.send("carts", cart("message alone", "a"))

@@ -38,7 +38,7 @@ var sessionsCases = Cases{
 	"disabled":           sessionsDisabled,
 }
 
-// A session is accepted by its id and gives its own messages alone.
+// A session is accepted by its id, and delivers only its own messages.
 func sessionsByID(bus *Bus) {
 	bus.send("carts", cart("1", "a"), cart("2", "b"), cart("1", "c"))
 	session := bus.session("carts", "1")
@@ -53,7 +53,7 @@ func sessionsByID(bus *Bus) {
 	bus.expectCounts("carts", Counts{"active": 1, "locked": 0})
 }
 
-// A session that holds nothing is accepted by its id, and gives what comes later.
+// An empty session is accepted by its id, and delivers messages that arrive later.
 func sessionsEmpty(bus *Bus) {
 	session := bus.session("carts", "1")
 	session.receiveNothing()
@@ -72,7 +72,7 @@ func sessionsEmptyID(bus *Bus) {
 	bus.expectCounts("carts", Counts{"active": 0})
 }
 
-// The next session is the free one whose first message came first.
+// The next available session is the unlocked one whose first message is the oldest.
 func sessionsNextAvailable(bus *Bus) {
 	bus.send("carts", cart("2", "a"), cart("1", "b"), cart("2", "c"))
 	first, second := bus.nextSession("carts"), bus.nextSession("carts")
@@ -87,7 +87,7 @@ func sessionsNextAvailable(bus *Bus) {
 	bus.expectCounts("carts", Counts{"active": 0, "locked": 0})
 }
 
-// A receiver waits for a session until one is there.
+// A receiver waits until a session is available.
 func sessionsWaitsForNext(bus *Bus) {
 	opening := start(func() Session { return bus.nextSession("carts") })
 	expectWaiting(opening)
@@ -99,7 +99,7 @@ func sessionsWaitsForNext(bus *Bus) {
 	session.complete(message)
 }
 
-// A receiver that gets no session is told so when it has waited as long as it wanted to: by the broker, or by its own
+// A receiver that gets no session gets an error after its timeout: by the broker, or by its own
 // context, which ends a moment later.
 func sessionsTimesOut(bus *Bus) {
 	bus.send("carts", cart("1", "taken"))
@@ -108,14 +108,14 @@ func sessionsTimesOut(bus *Bus) {
 	_, err := bus.AcceptNextSessionForQueue(within(2*time.Second), "carts", nil)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		expectCode(azservicebus.CodeTimeout, err)
-		expectWords("The operation did not complete within the allotted timeout of 00:00:0", err)
+		expectErrorText("The operation did not complete within the allotted timeout of 00:00:0", err)
 	}
 	if waited := time.Since(begin); waited < 1800*time.Millisecond || waited > promptly {
-		panic(fmt.Errorf("told after %s instead of two seconds", waited))
+		panic(fmt.Errorf("the error arrived after %s instead of two seconds", waited))
 	}
 }
 
-// Who no longer wants a session leaves it to the next.
+// A receiver that stops waiting for a session leaves it to the next receiver.
 func sessionsCancelled(bus *Bus) {
 	ctx, cancel := context.WithCancel(soon())
 	opening := start(func() error {
@@ -142,7 +142,7 @@ func sessionsTaken(bus *Bus) {
 	expect("session id", bus.session("carts", "1").sdk.SessionID(), "1")
 }
 
-// A closed receiver frees its session at once, and what it did not settle comes again, uncounted.
+// A closed receiver unlocks its session at once, and unsettled messages are delivered again, uncounted.
 func sessionsClosed(bus *Bus) {
 	bus.send("carts", cart("1", "a"), cart("1", "b"), cart("1", "c"))
 	closing := bus.session("carts", "1")
@@ -157,7 +157,7 @@ func sessionsClosed(bus *Bus) {
 	session.complete(messages...)
 }
 
-// Receivers of different sessions work at the same time and do not see each other's messages.
+// Receivers of different sessions work at the same time and do not get each other's messages.
 func sessionsSideBySide(bus *Bus) {
 	bus.send("carts", ofThreeSessions(9)...)
 	var sessions []Session
@@ -174,7 +174,7 @@ func sessionsSideBySide(bus *Bus) {
 	bus.expectCounts("carts", Counts{"active": 0, "locked": 0})
 }
 
-// Loops over several sessions see their own messages, in order.
+// Loops over several sessions get their own messages, in order.
 func sessionsStreams(bus *Bus) {
 	bus.send("carts", ofThreeSessions(9)...)
 	var streams []<-chan started[[]string]
@@ -196,7 +196,7 @@ func sessionsStreams(bus *Bus) {
 	bus.expectCounts("carts", Counts{"active": 0, "locked": 0})
 }
 
-// A session receiver may delete what it receives.
+// A session receiver may use receive-and-delete.
 func sessionsReceiveAndDelete(bus *Bus) {
 	bus.send("carts", cart("1", "a"), cart("2", "b"), cart("1", "c"))
 	options := &azservicebus.SessionReceiverOptions{ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete}
@@ -205,7 +205,7 @@ func sessionsReceiveAndDelete(bus *Bus) {
 	bus.expectCounts("carts", Counts{"active": 1, "locked": 0})
 }
 
-// A subscription may require sessions of its own, whatever its neighbours do.
+// A subscription may require sessions, whether or not others of the topic do.
 func sessionsSubscription(bus *Bus) {
 	bus.send("steps", cart("1", "a"), cart("2", "b"), cart("1", "c"))
 	session := sessionOf(bus.AcceptSessionForSubscription(soon(), "steps", "by-cart", "1", nil))
@@ -222,28 +222,28 @@ func sessionsSubscription(bus *Bus) {
 	expect("session id", next.sdk.SessionID(), "2")
 }
 
-// A session queue or subscription has no receivers without a session.
+// A session queue or subscription rejects receivers without a session.
 func sessionsPlainReceiver(bus *Bus) {
-	words := "It is not possible for an entity that requires sessions to create a non-sessionful message receiver."
+	description := "It is not possible for an entity that requires sessions to create a non-sessionful message receiver."
 	for _, receiver := range []Receiver{bus.receiver("carts"), bus.subscriber("steps", "by-cart")} {
 		err := receiver.tryReceive()
 		expectCondition(amqp.ErrCondNotAllowed, err)
-		expectWords(words, err)
+		expectErrorText(description, err)
 	}
 }
 
-// An entity without sessions has no session receivers, and dead letters have no sessions.
+// An entity without sessions rejects session receivers, and so does a dead-letter queue.
 func sessionsOnPlainQueue(bus *Bus) {
 	for _, entity := range []string{"orders", "steps/Subscriptions/all", "carts/$DeadLetterQueue"} {
 		_, err := bus.AcceptNextSessionForQueue(within(promptly), entity, nil)
 		expectCondition(amqp.ErrCondNotAllowed, err)
-		expectWords("A sessionful message receiver cannot be created on an entity that does not require sessions.", err)
+		expectErrorText("A sessionful message receiver cannot be created on an entity that does not require sessions.", err)
 		_, err = bus.AcceptSessionForQueue(within(promptly), entity, "1", nil)
 		expectCondition(amqp.ErrCondNotAllowed, err)
 	}
 }
 
-// An id has 128 characters at most.
+// A session id has at most 128 characters.
 func sessionsLongID(bus *Bus) {
 	longest := strings.Repeat("c", 128)
 	expect("session id", bus.session("carts", longest).sdk.SessionID(), longest)
@@ -251,7 +251,7 @@ func sessionsLongID(bus *Bus) {
 	expect("whether it is refused", err != nil && !errors.Is(err, context.DeadlineExceeded), true)
 }
 
-// A disabled queue ends its session receivers and accepts no others.
+// A disabled queue detaches its session receivers and rejects new ones.
 func sessionsDisabled(bus *Bus) {
 	session := bus.session("carts", "1")
 	lost := start(session.tryReceive)
@@ -280,7 +280,7 @@ func ofThreeSessions(count int) []*Message {
 
 func sessionID(message *Received) string { return *message.SessionID }
 
-// expectWaiting asserts that what was started has not ended yet.
+// expectWaiting asserts that a started function has not ended yet.
 func expectWaiting[T any](waiting <-chan started[T]) {
 	select {
 	case <-waiting:

@@ -11,7 +11,7 @@ var settleCases = Cases{
 	"dead_letters":          settleDeadLetters,
 }
 
-// A completed message is gone, and settling it again does nothing.
+// A completed message is removed, and settling it again does nothing.
 func settleCompletes(bus *Bus) {
 	bus.send("orders", text("done"))
 	receiver := bus.receiver("orders")
@@ -21,7 +21,7 @@ func settleCompletes(bus *Bus) {
 	bus.expectCounts("orders", Counts{"active": 0, "dead_letter": 0})
 }
 
-// An abandoned message comes back at once, counted, at its old place and with its new properties.
+// An abandoned message is available again at once, counted, at its old position and with new properties.
 func settleAbandons(bus *Bus) {
 	first := text("first")
 	first.ApplicationProperties = Values{"kept": "k", "changed": int64(1)}
@@ -40,7 +40,7 @@ func settleAbandons(bus *Bus) {
 	receiver.complete(messages...)
 }
 
-// The last delivery a queue allows ends in the dead-letter queue, its count kept (D4).
+// After the last delivery that a queue allows, a message is dead-lettered and keeps its delivery count (D4).
 func settleAbandonsToTheLimit(bus *Bus) {
 	bus.send("limited", &Message{Body: []byte("poison"), MessageID: pointer("p-1")})
 	receiver := bus.receiver("limited")
@@ -61,7 +61,7 @@ func settleAbandonsToTheLimit(bus *Bus) {
 	bus.expectCounts("limited", Counts{"active": 0, "dead_letter": 0})
 }
 
-// A dead-lettered message carries the application's reason and the properties it changed.
+// A dead-lettered message has the application's reason and the properties that it changed.
 func settleDeadLetters(bus *Bus) {
 	bad := text("bad")
 	bad.ApplicationProperties = Values{"kept": int64(1), "changed": "before"}

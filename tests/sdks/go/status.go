@@ -1,6 +1,6 @@
 package main
 
-// Entity status: what a disabled queue refuses, when a link opens and when one is open.
+// Entity status: operations that a disabled queue rejects, when a link attaches and when one is attached.
 //
 // Source: entity-suspend, and D27 for what is locked.
 
@@ -15,7 +15,7 @@ var statusCases = Cases{
 	"locked":           statusLocked,
 }
 
-// No client may send to a disabled queue or receive from it; what it holds stays.
+// No client may send to a disabled queue or receive from it; its messages are kept.
 func statusDisabled(bus *Bus) {
 	bus.send("orders", text("kept"))
 	bus.setStatus("Disabled")
@@ -25,7 +25,7 @@ func statusDisabled(bus *Bus) {
 	expectNext(bus, "kept")
 }
 
-// One may receive from a queue that is disabled for sends.
+// Clients can receive from a queue that is disabled for sends.
 func statusSendDisabled(bus *Bus) {
 	bus.send("orders", text("kept"))
 	bus.setStatus("SendDisabled")
@@ -33,7 +33,7 @@ func statusSendDisabled(bus *Bus) {
 	expectNext(bus, "kept")
 }
 
-// One may send to a queue that is disabled for receives.
+// Clients can send to a queue that is disabled for receives.
 func statusReceiveDisabled(bus *Bus) {
 	bus.setStatus("ReceiveDisabled")
 	bus.send("orders", text("kept"))
@@ -41,7 +41,7 @@ func statusReceiveDisabled(bus *Bus) {
 	bus.expectCounts("orders", Counts{"active": 1, "locked": 0})
 }
 
-// An open sender is refused while the queue is disabled, and goes on afterwards.
+// An open sender is rejected while the queue is disabled, and can send afterwards.
 func statusOpenSender(bus *Bus) {
 	sender := bus.sender("orders")
 	sender.send(text("before"))
@@ -65,13 +65,13 @@ func statusOpenReceiver(bus *Bus) {
 	receiver.complete(receiver.one())
 }
 
-// A lock runs on while its queue is disabled (D27), unless it ends with its link (D2).
+// A lock keeps its expiry time while its queue is disabled (D27), unless it ends with its link (D2).
 func statusLocked(bus *Bus) {
 	bus.send("orders", text("held"))
 	receiver := bus.receiver("orders")
 	held := receiver.one()
 	bus.setStatus("Disabled")
-	// The answer comes behind the end of the link, so that the SDK knows of that when it settles.
+	// The response arrives after the detach, so that the SDK knows of the detach when it settles.
 	expectDisabled(receiver.renew(held))
 	expectDisabled(receiver.CompleteMessage(soon(), held, nil))
 	bus.setStatus("Active")

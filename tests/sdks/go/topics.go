@@ -1,6 +1,6 @@
 package main
 
-// Topics: what is sent to one arrives at its subscriptions, as their rules say.
+// Topics: subscriptions receive the messages that their rules match.
 //
 // Source: service-bus-queues-topics-subscriptions, topic-filters, service-bus-auto-forwarding, duplicate-detection,
 // service-bus-dead-letter-queues. The topic prices has the subscriptions all, cheap (price < 10) and eu (subject and
@@ -33,7 +33,7 @@ var topicsCases = Cases{
 	"not_found":          topicsNotFound,
 }
 
-// Every subscription that wants a message has a copy of its own, under a number of its own.
+// Every subscription that matches a message has its own copy, with its own sequence number.
 func topicsFansOut(bus *Bus) {
 	second := price("b", 8)
 	second.MessageID, second.CorrelationID, second.Subject = pointer("p-17"), pointer("c"), pointer("changed")
@@ -59,7 +59,7 @@ func topicsFansOut(bus *Bus) {
 	bus.expectCounts("prices/Subscriptions/all", Counts{"active": 0, "locked": 0})
 }
 
-// A batch is judged message by message; values are compared by their types and texts by their case.
+// The messages of a batch are matched separately; values are compared by type, texts by case.
 func topicsFiltered(bus *Bus) {
 	bus.sender("prices").sendBatch(
 		priced("text", Values{"price": "5"}, ""),
@@ -80,7 +80,7 @@ func topicsFiltered(bus *Bus) {
 	}
 }
 
-// Rules without an action make one copy together, one with an action another, changed and with its name.
+// Rules without an action create one copy together; one with an action creates another, changed copy.
 func topicsActions(bus *Bus) {
 	fire := priced("fire", Values{"level": int64(2), "secret": "s", "kept": "k"}, "new")
 	bus.send("alarms", fire, priced("smoke", Values{"level": int64(1)}, ""))
@@ -102,14 +102,14 @@ func topicsActions(bus *Bus) {
 	receiver.complete(messages...)
 }
 
-// A subscription's messages are settled like a queue's, and others' copies know nothing of it.
+// A subscription's messages are settled like a queue's, independently of other copies.
 func topicsSettled(bus *Bus) {
 	bus.send("prices", price("a", 1), price("b", 2), price("c", 3))
 	receiver := bus.subscriber("prices", "all")
 	messages := receiver.receive(3)
 	check(receiver.renew(messages[0]))
 	receiver.complete(messages[0])
-	receiver.putAside(messages[1])
+	receiver.deferMessages(messages[1])
 	receiver.abandon(messages[2])
 	bus.expectCounts("prices/Subscriptions/all", Counts{"active": 2, "deferred": 1, "locked": 0})
 	again := receiver.one()
@@ -124,7 +124,7 @@ func topicsSettled(bus *Bus) {
 	bus.expectCounts("prices/Subscriptions/cheap", Counts{"active": 3})
 }
 
-// Every subscription has a dead-letter queue, filled on request, by the delivery limit and by a lock's end.
+// Every subscription has a dead-letter queue, for rejected messages, the delivery limit and expired locks.
 func topicsDeadLetters(bus *Bus) {
 	bus.send("jobs", texts("bad", "poison", "stuck")...)
 	receiver := bus.subscriber("jobs", "limited")
@@ -149,7 +149,7 @@ func topicsDeadLetters(bus *Bus) {
 	bus.expectCounts("jobs/Subscriptions/limited", Counts{"dead_letter": 0})
 }
 
-// A topic keeps what is scheduled; the rules see it when it is due, and not what is cancelled.
+// A topic keeps scheduled messages; rules evaluate them when they are due, and cancelled ones never.
 func topicsScheduled(bus *Bus) {
 	at := later(300)
 	first := price("annotated", 1)
@@ -172,7 +172,7 @@ func topicsScheduled(bus *Bus) {
 	}
 }
 
-// The time to live counts in every subscription by itself.
+// The time to live applies in every subscription separately.
 func topicsExpires(bus *Bus) {
 	old := price("old", 1)
 	old.TimeToLive = pointer(30 * time.Second)
@@ -184,7 +184,7 @@ func topicsExpires(bus *Bus) {
 	bus.expectCounts("prices/Subscriptions/cheap", Counts{"active": 0, "dead_letter": 0})
 }
 
-// A subscription's own time to live counts, and its dead letters say so.
+// A subscription's own time to live applies, and its dead-lettered messages have that reason.
 func topicsExpiresByDefault(bus *Bus) {
 	bus.send("checks", text("old"))
 	bus.advance(301)
@@ -194,7 +194,7 @@ func topicsExpiresByDefault(bus *Bus) {
 	deadLetters.complete(message)
 }
 
-// What a rule fails on is dead-lettered by the subscription that wants it so, and no other has it.
+// A message whose filter fails is dead-lettered by a subscription configured so; no other subscription gets it.
 func topicsEvaluationErrors(bus *Bus) {
 	bus.send("checks", priced("0", Values{"parts": int64(0)}, ""), priced("5", Values{"parts": int64(5)}, ""))
 	for _, subscription := range []string{"strict", "lenient"} {
@@ -212,7 +212,7 @@ func topicsEvaluationErrors(bus *Bus) {
 	deadLetters.complete(message)
 }
 
-// A subscription forwards like a queue: its messages here, its dead letters there.
+// A subscription forwards like a queue: messages and dead-lettered messages to different queues.
 func topicsForwards(bus *Bus) {
 	sent := identified("call", "c-1")
 	sent.ApplicationProperties = Values{"n": int64(1)}
@@ -234,7 +234,7 @@ func topicsForwards(bus *Bus) {
 	expectCondition(amqp.ErrCondNotAllowed, bus.subscriber("calls", "to-orders").tryReceive())
 }
 
-// A topic drops a message whose id it knows, for all its subscriptions.
+// A topic drops a duplicate message for all its subscriptions.
 func topicsDuplicates(bus *Bus) {
 	bus.send("calls", identified("first", "c-1"), identified("again", "c-1"))
 	bus.advance(301)
@@ -246,7 +246,7 @@ func topicsDuplicates(bus *Bus) {
 	receiver.receiveNothing()
 }
 
-// Names are found in any case.
+// Names are case-insensitive.
 func topicsAddresses(bus *Bus) {
 	bus.send("PRICES", price("a", 1))
 	receiver := bus.receiver("Prices/subscriptions/ALL")
@@ -254,7 +254,7 @@ func topicsAddresses(bus *Bus) {
 	bus.expectCounts("prices/Subscriptions/all", Counts{"active": 0})
 }
 
-// Nothing can be sent to a subscription, and nothing received from a topic.
+// Clients cannot send to a subscription or receive from a topic.
 func topicsWrongDirection(bus *Bus) {
 	expectCondition(amqp.ErrCondNotAllowed, bus.trySend("prices/Subscriptions/all", text("lost")))
 	expectCondition(amqp.ErrCondNotAllowed, bus.receiver("prices").tryReceive())

@@ -3,7 +3,7 @@ import com.azure.messaging.servicebus.ServiceBusClientBuilder;
 import com.azure.messaging.servicebus.ServiceBusMessage;
 import java.time.Duration;
 
-/** Sends and receives with a default credential, as a program does that knows nothing of an emulator. */
+/** Sends and receives with a default credential, like a program without settings for an emulator. */
 class Identity {
     public static void main(String[] arguments) {
         ServiceBusClientBuilder clients = new ServiceBusClientBuilder()

@@ -1,4 +1,4 @@
-// Sends and receives with `DefaultAzureCredential`, as a program does that knows nothing of an emulator.
+// Sends and receives with `DefaultAzureCredential`, like a program without settings for an emulator.
 
 const { DefaultAzureCredential } = require("@azure/identity");
 const { ServiceBusClient } = require("@azure/service-bus");

@@ -1,4 +1,4 @@
-"""Sends, receives and administers with `DefaultAzureCredential`, as a program does that knows nothing of an emulator."""
+"""Sends, receives and administers with `DefaultAzureCredential`, like a program without settings for an emulator."""
 
 import os
 

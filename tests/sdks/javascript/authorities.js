@@ -1,5 +1,5 @@
 /**
- * What a case trusts beside the authorities of Node: that of its emulator. The SDK takes no authorities; a program with
+ * A case trusts Node's authorities and that of its emulator. The SDK has no option for authorities; a program with
  * one emulator would name its authority by `NODE_EXTRA_CA_CERTS`, which Node reads once for the whole process.
  */
 "use strict";
@@ -20,7 +20,7 @@ tls.createSecureContext = (options) => {
   return secure;
 };
 
-/** The settings of a case with the authority that they name. */
+/** The settings of a case, with the content of the certificate file that they name. */
 function withAuthority(environment) {
   return { ...environment, authority: readFileSync(environment.SERVICEBUS_CA_FILE, "utf8") };
 }

@@ -1,4 +1,4 @@
-/** What a case is given: a client of the SDK, and the emulator's control API. */
+/** The parameters of a case: a client of the SDK, and the emulator's control API. */
 "use strict";
 
 const { deepStrictEqual } = require("node:assert");
@@ -8,21 +8,21 @@ const { setTimeout: pause } = require("node:timers/promises");
 const { ServiceBusAdministrationClient, ServiceBusClient } = require("@azure/service-bus");
 const Long = require("long");
 
-// Long enough for a machine that is busy with something else, short enough to be told from a hang.
+// Long enough for a busy machine, short enough to detect a hang.
 const WAIT_MILLISECONDS = 45_000;
-// For asserting that nothing comes: the SDK waits that long before it says so.
+// The time that the SDK waits for a message that must not arrive.
 const NOTHING_MILLISECONDS = 300;
 
-// What may succeed when it is tried again (service-bus-messaging-exceptions), by the SDK's codes of
-// the errors that cases meet; nothing else may.
+// Retryable errors (service-bus-messaging-exceptions), by the SDK's codes of
+// the errors in the cases; others are not retryable.
 const RETRYABLE = ["ServiceTimeout", "ServiceBusy", "InternalServerError"];
-// What this SDK tries again all the same, because the key may have been changed meanwhile.
-const RETRIED_IN_VAIN = ["UnauthorizedAccess"];
+// Errors that this SDK retries nevertheless, because the key may have been changed meanwhile.
+const RETRIED_NEVERTHELESS = ["UnauthorizedAccess"];
 
 /** The settings of each case that runs. */
 const environments = new AsyncLocalStorage();
 
-/** Those of the case that asks; those of the process where it runs one alone. */
+/** The settings of the calling case, or those of the process if it runs only one case. */
 function environment() {
   return environments.getStore() ?? process.env;
 }
@@ -36,17 +36,17 @@ class Bus {
     this.control = environment().SERVICEBUS_CONTROL_URL.replace(/\/$/, "");
   }
 
-  /** The same namespace through a client that reports an error instead of trying again. */
+  /** The same namespace through a client that does not retry. */
   tryingOnce(connectionString) {
     return new Bus(connectionString, { retryOptions: { maxRetries: 0 } });
   }
 
-  /** The same namespace through a client that waits so long for an answer, and asks once. */
+  /** The same namespace through a client with this timeout, which does not retry. */
   waiting(timeoutInMs) {
     return new Bus(undefined, { retryOptions: { maxRetries: 0, timeoutInMs } });
   }
 
-  /** A client that administers the namespace; over TLS, as it knows nothing else. */
+  /** An administration client; it supports only TLS. */
   administration(connectionString = environment().SERVICEBUS_ADMIN_CONNECTION_STRING) {
     return new ServiceBusAdministrationClient(connectionString);
   }
@@ -55,7 +55,7 @@ class Bus {
     return this.client.createSender(queue);
   }
 
-  /** A receiver that opens its link when it first receives; a peek opens none. */
+  /** A receiver whose link attaches at the first receive; a peek does not attach it. */
   receiver(queue, options) {
     return this.client.createReceiver(queue, options);
   }
@@ -73,12 +73,12 @@ class Bus {
     return this.client.createReceiver(topic, subscription, options);
   }
 
-  /** A receiver of one session, which has it when it resolves. */
+  /** Accepts a session and resolves to its receiver. */
   session(queue, sessionId, options) {
     return this.client.acceptSession(queue, sessionId, options);
   }
 
-  /** A receiver of the next available session, for which the client waits as long as for any answer. */
+  /** Accepts the next available session; the client waits for it as long as for any response. */
   nextSession(queue, options) {
     return this.client.acceptNextSession(queue, options);
   }
@@ -101,7 +101,7 @@ class Bus {
     await sender.close();
   }
 
-  /** Moves the namespace's clock; everything due on the way has happened when it resolves. */
+  /** Advances the namespace's clock, and resolves when everything that is due by then has been processed. */
   async advance(seconds) {
     await this.request("clock/advance", {
       method: "POST",
@@ -110,12 +110,12 @@ class Bus {
     });
   }
 
-  /** The emulator's counts of an entity, which no link of ours can disturb. */
+  /** The emulator's counts of an entity, without a link to the entity. */
   async counts(entity) {
     return this.request(`counts?entity=${encodeURIComponent(entity)}`);
   }
 
-  /** Changes properties of a queue, which it keeps but for these. */
+  /** Changes these properties of a queue and keeps the others. */
   async configure(queue, properties) {
     await this.request(`queues/${queue}`, { method: "PUT", body: JSON.stringify(properties) });
   }
@@ -138,7 +138,7 @@ class Bus {
   }
 }
 
-/** How a client connects; whom it trusts says `authorities.js`. */
+/** How a client connects; `authorities.js` sets the authorities that it trusts. */
 function transport() {
   const overWebSocket = environment().SERVICEBUS_TRANSPORT === "websocket-tls";
   return overWebSocket ? { webSocketOptions: { webSocket: require("ws") } } : {};
@@ -153,7 +153,7 @@ async function everything(listing) {
   return items;
 }
 
-/** Receives exactly `count` messages, or says how many came. */
+/** Receives exactly `count` messages, or fails with the number received. */
 async function receive(receiver, count = 1) {
   const messages = [];
   const deadline = Date.now() + WAIT_MILLISECONDS;
@@ -165,7 +165,7 @@ async function receive(receiver, count = 1) {
   return messages;
 }
 
-/** Asserts that the receiver gets nothing although it asks. */
+/** Asserts that a receive gets no message. */
 async function receiveNothing(receiver) {
   const messages = await receiver.receiveMessages(1, { maxWaitTimeInMs: NOTHING_MILLISECONDS });
   expect("messages received", messages.map(text), []);
@@ -178,7 +178,7 @@ async function completeAll(receiver, messages) {
   }
 }
 
-/** What the promise gives before it is too late. */
+/** Returns the result of a promise, or fails after a timeout. */
 async function within(what, promise) {
   let timer;
   const late = new Promise((_, reject) => {
@@ -187,7 +187,7 @@ async function within(what, promise) {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
-/** Waits until something holds, which happens elsewhere. */
+/** Waits until a condition holds. */
 async function until(what, holds) {
   const deadline = Date.now() + WAIT_MILLISECONDS;
   while (!holds()) {
@@ -198,7 +198,7 @@ async function until(what, holds) {
   }
 }
 
-/** Waits until the emulator's counts of an entity are the expected ones. */
+/** Waits until the emulator's counts of an entity have these values. */
 async function expectCounts(bus, entity, expected) {
   const deadline = Date.now() + WAIT_MILLISECONDS;
   for (;;) {
@@ -214,7 +214,7 @@ async function expectCounts(bus, entity, expected) {
   }
 }
 
-/** Fails with both values when they differ. */
+/** Fails with both values if they differ. */
 function expect(what, actual, expected) {
   deepStrictEqual(actual, expected, differ(what, actual, expected));
 }
@@ -224,7 +224,7 @@ function differ(what, actual, expected) {
   return `${what}: expected ${inspect(expected, { depth: 6 })}, got ${inspect(actual, { depth: 6 })}`;
 }
 
-/** Asserts that the promise rejects with the SDK's error of exactly this code, which says rightly whether to try again. */
+/** Asserts that the promise rejects with the SDK's error of this code, and that its `retryable` is correct. */
 async function expectError(code, promise) {
   let outcome = "no error";
   try {
@@ -233,7 +233,7 @@ async function expectError(code, promise) {
     if (error.name === "ServiceBusError" && error.code === code) {
       // A general error has the name of its condition before its text.
       const name = code === "GeneralError" ? error.message.split(":")[0] : code;
-      const isRetried = RETRYABLE.includes(name) || RETRIED_IN_VAIN.includes(name);
+      const isRetried = RETRYABLE.includes(name) || RETRIED_NEVERTHELESS.includes(name);
       expect(`whether the SDK tries ${error} again`, error.retryable, isRetried);
       return error;
     }
@@ -242,7 +242,7 @@ async function expectError(code, promise) {
   throw new Error(`expected ServiceBusError ${code}, got ${outcome}`);
 }
 
-/** Asserts that an instant lies within a minute from now, and not at its very beginning. */
+/** Asserts that a time is between 30 s and a minute from now. */
 function expectFreshLock(instant) {
   const remaining = instant.getTime() - Date.now();
   if (remaining <= 30_000 || remaining > 61_000) {
@@ -250,7 +250,7 @@ function expectFreshLock(instant) {
   }
 }
 
-/** An instant from now, by the clock of this process. */
+/** A time from now, by the clock of this process. */
 function later(seconds) {
   return new Date(Date.now() + seconds * 1000);
 }
@@ -260,7 +260,7 @@ function number(value) {
   return Long.fromNumber(value);
 }
 
-/** A body that was sent as bytes, or as a string, as text. */
+/** Converts a body of bytes or a string to text. */
 function text(message) {
   return Buffer.isBuffer(message.body) ? message.body.toString() : message.body;
 }

@@ -1,5 +1,5 @@
 /**
- * Receives one message and dies with it, without a word to the broker.
+ * Receives one message and exits without notifying the broker.
  *
  *     node die_holding_a_lock.js <queue>
  */
@@ -8,7 +8,7 @@
 const { Bus, receive } = require("./bus");
 
 receive(new Bus().receiver(process.argv[2])).then(
-  // Nothing is closed: the system closes the socket.
+  // Exits without closing anything: the system closes the socket.
   () => process.exit(0),
   (error) => {
     console.log(error);

@@ -18,7 +18,7 @@ const { withAuthority } = require("./authorities");
 
 const DEADLINE_MILLISECONDS = 180_000;
 
-/** Fails a case from elsewhere, by its id: where a promise is rejected that is not awaited. */
+/** Fails a case by its id, when a promise that is not awaited is rejected. */
 const failures = new Map();
 
 async function run({ id, case: name, environment }) {
@@ -50,7 +50,7 @@ async function runCase(name) {
   }
 }
 
-/** By the stream itself: what `console` prints must not be taken for an answer. */
+/** Writes to the stream itself, because output of `console` must not be mistaken for a response. */
 const write = process.stdout.write.bind(process.stdout);
 
 function answer(id, passed, output) {
@@ -58,7 +58,7 @@ function answer(id, passed, output) {
 }
 
 process.stdout.write = process.stderr.write.bind(process.stderr);
-// Whose it is cannot always be said; then it is that of all.
+// If the case of a rejection is not known, all cases fail.
 for (const kind of ["unhandledRejection", "uncaughtException"]) {
   process.on(kind, (error) => {
     const failed = failures.get(environments.getStore()?.id);

@@ -1,9 +1,9 @@
 /**
- * Begins TLS with itself: a server that shows a certificate, and a client that trusts an authority.
+ * Performs a TLS handshake in memory: a server with a certificate, and a client that trusts an authority.
  *
  *     node trust.js <authority> <certificate> <key> <name>
  *
- * Prints `trusted`, or why the certificate is not believed.
+ * Prints `trusted`, or why the certificate is not trusted.
  */
 "use strict";
 

@@ -1,4 +1,4 @@
-"""What no SDK asks of the service, and a plain AMQP client may; by the numbers of `tests/conformance/OBSERVED.md`.
+"""Operations of a plain AMQP client that no SDK uses; by the numbers of `tests/conformance/OBSERVED.md`.
 
     python observed.py <case>
 
@@ -35,12 +35,12 @@ def selector():
     connection = connect()
     error = refused(lambda: connection.create_receiver("orders", name="mine", options=Selector("colour = 'red'")))
     expect("condition", error.condition, "amqp:not-allowed")
-    words = "The link 'mine' contains invalid filter type. System only support Jms or Apache selector filter type."
-    expect(f"whether {error} says why", words in str(error), True)
+    description = "The link 'mine' contains invalid filter type. System only support Jms or Apache selector filter type."
+    expect(f"whether {error} has the reason", description in str(error), True)
 
 
 def copies():
-    """In a premium namespace copies are shown, and their messages stay (64)."""
+    """A browser in a premium namespace gets copies, and the messages are kept (64)."""
     connection = connect()
     sender = connection.create_sender("orders")
     for number in range(3):
@@ -55,21 +55,21 @@ def copies():
 
 
 def copies_refused():
-    """Elsewhere they are not (64)."""
+    """Browsing is rejected in other namespaces (64)."""
     connection = connect()
     error = refused(lambda: connection.create_receiver("orders", options=Copy()))
     expect("condition", error.condition, "amqp:not-implemented")
 
 
 def jms():
-    """A client of JMS 2.0 is let in by premium namespaces alone (72)."""
+    """Only premium namespaces accept clients of JMS 2.0 (72)."""
     error = refused(lambda: connect(properties={symbol("com.microsoft:is-client-provider"): True}))
-    words = "Full JMS 2.0 parity over AMQP is a feature supported only by a Premium Messaging namespace."
-    expect(f"whether {error} says why", words in str(error), True)
+    description = "Full JMS 2.0 parity over AMQP is a feature supported only by a Premium Messaging namespace."
+    expect(f"whether {error} has the reason", description in str(error), True)
 
 
 def refused(action):
-    """What an action is refused with."""
+    """Returns the error of an action."""
     try:
         action()
     except (LinkDetached, ConnectionException) as error:
@@ -78,7 +78,7 @@ def refused(action):
 
 
 def expect(what, actual, expected):
-    """Fails with both values when they differ."""
+    """Fails with both values if they differ."""
     if actual != expected:
         raise AssertionError(f"{what}: expected {expected!r}, got {actual!r}")
 

@@ -1,4 +1,4 @@
-"""Sends messages through Proton, receives them, and reports what was on the wire.
+"""Sends messages through Proton, receives them, and reports the encoded messages.
 
     python run.py <messages> <report>
 
@@ -28,11 +28,11 @@ PARTS = ("body", "properties", "priority", "id", "user_id", "address", "subject"
 
 
 class Exchange(MessagingHandler):
-    """Sends everything, one after the other, then receives as much."""
+    """Sends all messages, one after the other, then receives as many."""
 
     def __init__(self, connection_string, payloads):
         super().__init__(prefetch=len(payloads), auto_accept=False)
-        # What comes is kept as bytes; the handler of messages would decode and drop them.
+        # Received messages are kept as bytes; Proton's message handler would decode and discard them.
         self.handlers = [h for h in self.handlers if not isinstance(h, IncomingMessageHandler)]
         self.parts = dict(part.split("=", 1) for part in connection_string.strip(";").split(";"))
         self.payloads = payloads
@@ -100,14 +100,14 @@ class Exchange(MessagingHandler):
 
 
 def decoded(payload):
-    """The message that Proton understands."""
+    """The message as Proton decodes it."""
     message = Message()
     message.decode(payload)
     return message
 
 
 def shown(value):
-    """A value with the types of all that is inside, as text that can be compared."""
+    """A value with the types of all its parts, as text that can be compared."""
     if isinstance(value, memoryview):
         return f"binary {value.tobytes()!r}"
     if isinstance(value, dict):
@@ -122,7 +122,7 @@ def shown(value):
 
 
 def differing(sent, received):
-    """The parts that do not show what was sent. A message without id is given one by the broker."""
+    """Parts that differ from the sent message. The broker generates an id for a message without one."""
     before, after = decoded(sent), decoded(received)
     parts = [
         part for part in PARTS
@@ -150,7 +150,7 @@ def main():
         rows.append((sent["name"], "bytes", payload))
         try:
             rows.append((sent["name"], "message", decoded(payload).encode()))
-        except Exception as error:  # whatever it is, Proton has no message of it
+        except Exception as error:  # every exception means that Proton cannot decode the message
             unspeakable.append({"name": sent["name"], "way": "unspeakable", "sent": "",
                                 "received": "", "shown": [repr(error)]})
     exchange = Exchange(os.environ["SERVICEBUS_CONNECTION_STRING"], [row[2] for row in rows])

@@ -1,4 +1,4 @@
-"""Works in transactions through Proton, while another connection looks on.
+"""Works in transactions through Proton, while another connection observes.
 
     python transactions.py <case>
 
@@ -20,8 +20,8 @@ DEADLINE_SECONDS = 180
 QUEUE = "orders"
 MARKER = "marker"
 
-# What is in the queue before, what is sent and whether the first message is accepted in the transaction, how that ends,
-# and what others see afterwards.
+# The messages in the queue before, those sent, whether the first message is accepted in the transaction, how it ends,
+# and the messages that others receive afterwards.
 CASES = {
     "commit": {"before": [], "send": ["a", "b"], "discharge": "commit", "after": ["a", "b"]},
     "abort": {"before": [], "send": ["a", "b"], "discharge": "abort", "after": []},
@@ -47,7 +47,7 @@ def login():
 
 
 def advance(seconds):
-    """Moves the clock of the namespace."""
+    """Advances the clock of the namespace."""
     url = os.environ["SERVICEBUS_CONTROL_URL"] + "/clock/advance"
     body = json.dumps({"seconds": seconds}).encode()
     headers = {"Content-Type": "application/json"}
@@ -64,11 +64,11 @@ class Observer:
         self.receiver = self.connection.create_receiver(QUEUE, credit=0, options=AtMostOnce())
 
     def send(self, body):
-        """Sends a message that is there at once."""
+        """Sends a message that is active at once."""
         self.sender.send(Message(body=body))
 
     def take(self):
-        """Takes everything that can be received: all that comes before a message sent last."""
+        """Receives all available messages: those that arrive before a message that is sent last."""
         self.send(MARKER)
         bodies = []
         while MARKER not in bodies:
@@ -184,7 +184,7 @@ def main():
         "after": work.after,
         "acceptance": work.acceptance,
     }
-    # An acceptance is answered at once, and settled only with the commit (spec/observed.md 41).
+    # An acceptance gets its outcome at once, and is settled only with the commit (spec/observed.md 41).
     answers = {"commit": ["unsettled", "settled"]}.get(case["discharge"], ["unsettled"])
     expected = {
         "discharge": case["discharge"],

@@ -1,4 +1,4 @@
-"""What a case is given: clients of the flavour under test, and the emulator's control API.
+"""The parameters of a case: clients of the tested variant of the SDK, and the emulator's control API.
 
 The SDK has two flavours with the same names, one blocking and one to be awaited. Cases await
 both: `Awaitable` makes a call of the blocking one look awaitable without changing what it does.
@@ -22,12 +22,12 @@ import azure.servicebus.management
 from azure.servicebus import NEXT_AVAILABLE_SESSION, ServiceBusSubQueue, TransportType
 from azure.servicebus.exceptions import ServiceBusAuthenticationError
 
-# Long enough for a machine that is busy with something else, short enough to be told from a hang.
+# Long enough for a busy machine, short enough to detect a hang.
 WAIT_SECONDS = 45
-# For asserting that nothing comes: the SDK waits that long before it says so.
+# The time that the SDK waits for a message that must not arrive.
 NOTHING_SECONDS = 0.3
 
-# What may succeed when it is tried again (service-bus-messaging-exceptions); nothing else may.
+# Retryable errors (service-bus-messaging-exceptions); others are not retryable.
 RETRYABLE = {
     "amqp:internal-error",
     "amqp:link:detach-forced",
@@ -38,9 +38,9 @@ RETRYABLE = {
     "com.microsoft:store-lock-lost",
     "com.microsoft:partition-not-owned",
 }
-# What this SDK tries again all the same: it gives up at once only on the conditions of a list that
-# it has, and these are not on it. The last is its own word for a token that is refused.
-RETRIED_IN_VAIN = {
+# Errors that this SDK retries nevertheless: it has a list of conditions that are not retryable, without
+# these. The last is its own condition for a rejected token.
+RETRIED_NEVERTHELESS = {
     "com.microsoft:entity-disabled",
     "com.microsoft:message-not-found",
     "com.microsoft:session-cannot-be-locked",
@@ -55,7 +55,7 @@ MODULES = {"sync": azure.servicebus, "async": azure.servicebus.aio}
 
 
 class Awaitable:
-    """Lets a case await the blocking flavour: every call has run to its end when it returns."""
+    """Lets a case await the blocking clients; every call has ended when it returns."""
 
     def __init__(self, inner):
         self._inner = inner
@@ -83,7 +83,7 @@ class Awaitable:
 
 
 class Bus:
-    """A namespace as one flavour of the SDK sees it."""
+    """A namespace as one variant of the SDK sees it."""
 
     def __init__(self, flavour, client):
         self.flavour = flavour
@@ -97,7 +97,7 @@ class Bus:
     @classmethod
     @contextlib.asynccontextmanager
     async def connect(cls, flavour, connection_string=None, **options):
-        """A bus whose client is closed at the end, as an application would."""
+        """A namespace whose client is closed at the end, as an application does."""
         connection_string = connection_string or ENVIRONMENT.get()["SERVICEBUS_CONNECTION_STRING"]
         client = MODULES[flavour].ServiceBusClient.from_connection_string(connection_string, **transport(), **options)
         try:
@@ -108,11 +108,11 @@ class Bus:
                 await closing
 
     def trying_once(self, connection_string=None):
-        """The same namespace through a client that reports an error instead of trying again."""
+        """The same namespace through a client that does not retry."""
         return Bus.connect(self.flavour, connection_string, retry_total=0)
 
     def administration(self, connection_string=None):
-        """A client that administers the namespace; over TLS, as it knows nothing else."""
+        """An administration client; it supports only TLS."""
         module = {"sync": azure.servicebus.management, "async": azure.servicebus.aio.management}[self.flavour]
         connection_string = connection_string or ENVIRONMENT.get()["SERVICEBUS_ADMIN_CONNECTION_STRING"]
         client = module.ServiceBusAdministrationClient.from_connection_string(
@@ -129,11 +129,11 @@ class Bus:
         return self._awaitable(self._client.get_queue_receiver(queue, **options))
 
     def dead_letters(self, queue, **options):
-        """A receiver of the queue's dead letters."""
+        """A receiver of the queue's dead-lettered messages."""
         return self.receiver(queue, sub_queue=ServiceBusSubQueue.DEAD_LETTER, **options)
 
     def transfer_dead_letters(self, queue, **options):
-        """A receiver of what the queue could not forward."""
+        """A receiver of messages that the queue could not forward."""
         return self.receiver(queue, sub_queue=ServiceBusSubQueue.TRANSFER_DEAD_LETTER, **options)
 
     def publisher(self, topic):
@@ -145,22 +145,22 @@ class Bus:
         return self._awaitable(self._client.get_subscription_receiver(topic, subscription, **options))
 
     def next_session(self, queue, wait=WAIT_SECONDS, **options):
-        """A receiver of the next available session, for which it waits that long when it opens."""
+        """A receiver of the next available session, for which it waits this long when it opens."""
         return self.receiver(queue, session_id=NEXT_AVAILABLE_SESSION, max_wait_time=wait, **options)
 
     def session(self, receiver):
-        """The session that an open receiver holds."""
+        """The session that an open receiver has locked."""
         return self._awaitable(receiver.session)
 
     def opening(self, receiver):
-        """Opens a receiver while the case goes on: a task."""
+        """Starts a task that opens a receiver."""
         if self.flavour == "sync":
             return asyncio.create_task(asyncio.to_thread(receiver._inner.__enter__))
         return asyncio.create_task(receiver.__aenter__())
 
     @contextlib.asynccontextmanager
     async def renewer(self, **options):
-        """The SDK's own renewer of locks, as its receivers take it."""
+        """The SDK's `AutoLockRenewer`, as its receivers take it."""
         renewer = self._module.AutoLockRenewer(**options)
         try:
             yield renewer
@@ -186,15 +186,15 @@ class Bus:
         await send_all(self.publisher(topic), messages)
 
     async def advance(self, seconds):
-        """Moves the namespace's clock; everything due on the way has happened when it returns."""
+        """Advances the namespace's clock, and returns when everything that is due by then has been processed."""
         await asyncio.to_thread(self._request, "clock/advance", {"seconds": seconds})
 
     async def counts(self, entity):
-        """The emulator's counts of an entity, which no link of ours can disturb."""
+        """The emulator's counts of an entity, without a link to the entity."""
         return await asyncio.to_thread(self._request, f"counts?entity={urllib.parse.quote(entity)}")
 
     async def configure(self, queue, **properties):
-        """Changes properties of a queue, which it keeps but for these."""
+        """Changes these properties of a queue and keeps the others."""
         await asyncio.to_thread(self._request, f"queues/{queue}", properties, "PUT")
 
     async def delete(self, queue):
@@ -223,7 +223,7 @@ def transport():
         options["connection_verify"] = ENVIRONMENT.get()["SERVICEBUS_CA_FILE"]
     if name.startswith("websocket"):
         options["transport_type"] = TransportType.AmqpOverWebsocket
-        # The only way to a port of one's own.
+        # The only option to set the port.
         options["custom_endpoint_address"] = f"sb://{ENVIRONMENT.get()['SERVICEBUS_WEB_ADDRESS']}"
     return options
 
@@ -236,21 +236,21 @@ async def send_all(sender, messages):
 
 
 async def listed(pages):
-    """All items of the pages of either flavour."""
+    """All items of the pages of either variant."""
     if hasattr(pages, "__aiter__"):
         return [item async for item in pages]
     return list(pages)
 
 
 async def everything(listing):
-    """All items of a listing of either flavour, page by page."""
+    """All items of a listing of either variant, page by page."""
     if inspect.isawaitable(listing):
         return list(await listing)
     return [item async for item in listing]
 
 
 async def receive(receiver, count=1):
-    """Receives exactly `count` messages, or says how many came."""
+    """Receives exactly `count` messages, or fails with the number received."""
     messages = []
     deadline = time.monotonic() + WAIT_SECONDS
     while len(messages) < count and time.monotonic() < deadline:
@@ -260,7 +260,7 @@ async def receive(receiver, count=1):
 
 
 async def receive_nothing(receiver):
-    """Asserts that the receiver gets nothing although it asks."""
+    """Asserts that a receive gets no message."""
     messages = await receiver.receive_messages(1, max_wait_time=NOTHING_SECONDS)
     expect("messages received", [body(message) for message in messages], [])
 
@@ -272,7 +272,7 @@ async def complete_all(receiver, messages):
 
 
 async def expect_counts(bus, entity, **expected):
-    """Waits until the emulator's counts of an entity are the expected ones."""
+    """Waits until the emulator's counts of an entity have these values."""
     deadline = time.monotonic() + WAIT_SECONDS
     while True:
         counts = await bus.counts(entity)
@@ -285,13 +285,13 @@ async def expect_counts(bus, entity, **expected):
 
 
 def expect(what, actual, expected):
-    """Fails with both values when they differ."""
+    """Fails with both values if they differ."""
     if actual != expected:
         raise AssertionError(f"{what}: expected {expected!r}, got {actual!r}")
 
 
 def expect_fresh_lock(until):
-    """Asserts that a lock of one minute ends within a minute from now, and not at its very beginning."""
+    """Asserts that a lock of one minute ends between 30 s and a minute from now."""
     remaining = until - later(0)
     if not datetime.timedelta(seconds=30) < remaining <= datetime.timedelta(seconds=61):
         raise AssertionError(f"a fresh lock of one minute has {remaining} left by the client's clock")
@@ -299,19 +299,19 @@ def expect_fresh_lock(until):
 
 @contextlib.contextmanager
 def expect_error(kind, condition=None, text=""):
-    """Asserts that the block raises exactly this error of the SDK, which says rightly whether to try again."""
+    """Asserts that the block raises exactly this error of the SDK, and that its retryable flag is correct."""
     try:
         yield
-    except Exception as error:  # the type is what is judged
+    except Exception as error:  # the type is checked below
         if type(error) is not kind:
             raise AssertionError(f"expected {kind.__name__}, got {type(error).__name__}: {error}") from error
-        # What the SDK refuses by itself has none; a time-out is wrapped once more when it is reported.
+        # Errors of the SDK itself have no condition; a timeout is wrapped once more.
         actual = getattr(error, "_condition", None) or getattr(error.__cause__, "_condition", None)
         if condition is not None:
             expect(f"condition of {error}", actual, condition)
         if text not in str(error):
-            raise AssertionError(f"expected the words {text!r} in {error}")
-        is_retried = actual in RETRYABLE | RETRIED_IN_VAIN
+            raise AssertionError(f"expected the text {text!r} in {error}")
+        is_retried = actual in RETRYABLE | RETRIED_NEVERTHELESS
         expect(f"whether the SDK tries {error} again", error._retryable, is_retried)
     else:
         raise AssertionError(f"expected {kind.__name__}, got no error")
@@ -327,7 +327,7 @@ def expect_missing():
 
 
 def later(seconds):
-    """An instant from now, by the clock of this process."""
+    """A time from now, by the clock of this process."""
     return datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=seconds)
 
 

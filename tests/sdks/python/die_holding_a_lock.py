@@ -1,4 +1,4 @@
-"""Receives one message and dies with it, without a word to the broker.
+"""Receives one message and exits without notifying the broker.
 
     python die_holding_a_lock.py <sync|async> <queue>
 """
@@ -11,7 +11,7 @@ from bus import Bus, receive
 
 
 async def die(flavour, queue):
-    """Ends the process without closing anything: the system closes the socket."""
+    """Exits without closing anything: the system closes the socket."""
     async with Bus.connect(flavour) as bus:
         await receive(bus.receiver(queue))
         os._exit(0)

@@ -1,4 +1,4 @@
-"""Runs named cases against the emulator through one flavour of the Python SDK, in one process.
+"""Runs named cases against the emulator through one variant of the Python SDK, in one process.
 
     python run.py <sync|async>
 
@@ -24,7 +24,7 @@ DEADLINE_SECONDS = 180
 
 
 class Run:
-    """One request: a case is run, and answered once, when it ends or when it hangs."""
+    """A request: it runs a case, and is answered once, when the case ends or hangs."""
 
     _answering = threading.Lock()
 
@@ -39,7 +39,7 @@ class Run:
         self._deadline.daemon = True
 
     def start(self):
-        """Begins on a thread of its own."""
+        """Starts a separate thread."""
         self._deadline.start()
         threading.Thread(target=self._run, name=f"case {self._id} {self._case}", daemon=True).start()
 
@@ -47,13 +47,13 @@ class Run:
         ENVIRONMENT.set(self._environment)
         try:
             asyncio.run(self._run_case())
-        except BaseException:  # whatever it is, it is what the case has to report
+        except BaseException:  # the case reports every exception
             self._answer(False, traceback.format_exc())
         else:
             self._answer(True, "")
 
     async def _run_case(self):
-        """Finds `module.function` among the cases and gives it a bus of the flavour."""
+        """Finds `module.function` among the cases and calls it with a namespace of the variant."""
         module, function = self._case.split(".")
         body = getattr(importlib.import_module(f"cases.{module}"), function)
         async with Bus.connect(self._flavour) as bus:
@@ -77,9 +77,9 @@ class Run:
 
 
 def main():
-    """Reads requests to the end of standard input; threads of cases that hang do not keep the process."""
+    """Reads requests to the end of standard input; threads of hanging cases do not keep the process running."""
     answers = sys.stdout
-    # Whatever else is printed must not be taken for an answer.
+    # Other output must not be mistaken for a response.
     sys.stdout = sys.stderr
     for line in sys.stdin:
         Run(sys.argv[1], json.loads(line), answers).start()

@@ -1,8 +1,8 @@
-"""Begins TLS with itself: a server that shows a certificate, and a client that trusts an authority.
+"""Performs a TLS handshake in memory: a server with a certificate, and a client that trusts an authority.
 
     python trust.py <authority> <certificate> <key> <name>
 
-Prints `trusted`, or why the certificate is not believed.
+Prints `trusted`, or why the certificate is not trusted.
 """
 
 import ssl
@@ -10,7 +10,7 @@ import sys
 
 
 def main():
-    """Shakes hands in memory."""
+    """Performs the handshake in memory."""
     authority, certificate, key, name = sys.argv[1:]
     server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server_context.load_cert_chain(certificate, key)

@@ -1,4 +1,4 @@
-// Manages a namespace with `@azure/arm-servicebus`, whose credential and endpoint are all that it is told.
+// Manages a namespace with `@azure/arm-servicebus`, with only a credential and an endpoint.
 
 const assert = require("node:assert");
 const { ServiceBusManagementClient } = require("@azure/arm-servicebus");

@@ -1,4 +1,4 @@
-"""Manages a namespace with `azure-mgmt-servicebus`, whose credential and endpoint are all that it is told."""
+"""Manages a namespace with `azure-mgmt-servicebus`, with only a credential and an endpoint."""
 
 import sys
 from datetime import timedelta
@@ -20,7 +20,7 @@ from azure.servicebus import ServiceBusClient, ServiceBusMessage
 
 
 class Anyone:
-    """A credential of a test: its token is no JSON web token."""
+    """A credential of a test: its token is not a JSON web token."""
 
     def get_token(self, *scopes, **kwargs):
         return AccessToken("anyone", 4_000_000_000)

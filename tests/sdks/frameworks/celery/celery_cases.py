@@ -1,4 +1,4 @@
-"""Celery over kombu: a worker in a process of its own runs what is sent to it."""
+"""Celery over kombu: a worker in a separate process runs the tasks."""
 
 import contextlib
 import os
@@ -10,19 +10,19 @@ from celery import chain, group
 from celery.exceptions import TimeoutError as NoResult
 
 import tasks
-from emulator import PATIENCE, counts, eventually, expect, happened, settled
+from emulator import TIMEOUT, counts, eventually, expect, happened, settled
 
 
 def result(promise):
     try:
-        return promise.get(timeout=PATIENCE, interval=0.05)
+        return promise.get(timeout=TIMEOUT, interval=0.05)
     except NoResult:
-        raise AssertionError(f"no result within {PATIENCE} s") from None
+        raise AssertionError(f"no result within {TIMEOUT} s") from None
 
 
 @contextlib.contextmanager
 def worker():
-    """A worker that ends with its block; its log is printed when the block fails."""
+    """A worker for the duration of a block; its log is printed if the block fails."""
     program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "worker.py")
     log = os.path.join(os.environ["CELERY_RESULTS"], "worker.log")
     with open(log, "w+") as file:
@@ -30,7 +30,7 @@ def worker():
         try:
             yield
             process.terminate()
-            expect("the worker's exit code", process.wait(PATIENCE), 0)
+            expect("the worker's exit code", process.wait(TIMEOUT), 0)
         except BaseException:
             file.seek(0)
             print(file.read())
@@ -49,7 +49,7 @@ def retries():
 
 
 def waits():
-    """A task for later is with the worker until its time has come."""
+    """The worker holds a task for later until it is due."""
     due = time.time() + 1
     ran = result(tasks.now.apply_async(countdown=1))
     assert ran >= due - 0.1, f"due at {due}, ran at {ran}"
@@ -69,14 +69,14 @@ def grouped():
 
 
 def fails():
-    """The failure is the task's result; its message is completed like any other."""
+    """A failure is the result of the task; its message is completed like any other."""
     with contextlib.suppress(ValueError):
         result(tasks.fails.delay())
         raise AssertionError("it did not fail")
 
 
 def leaves_nothing():
-    """Every message that Celery sent was completed, and none came twice."""
+    """Every message that Celery sent was completed, and none was delivered twice."""
     settled()
     happenings = happened("celery")
     expect("completed of sent", happenings["completed"], happenings["sent"])

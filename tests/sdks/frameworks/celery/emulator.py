@@ -6,8 +6,8 @@ import time
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
-# Long enough for a machine that is busy with something else, short enough to be told from a hang.
-PATIENCE = 45
+# Long enough for a busy machine, short enough to detect a hang.
+TIMEOUT = 45
 
 CONTROL = os.environ["SERVICEBUS_CONTROL_URL"]
 URL = os.environ["SERVICEBUS_KOMBU_URL"]
@@ -18,7 +18,7 @@ TRANSPORT = {"wait_time_seconds": 1}
 def ask(path, body=None):
     data = None if body is None else json.dumps(body).encode()
     request = Request(CONTROL + path, data, {"Content-Type": "application/json"})
-    with urlopen(request, timeout=PATIENCE + 15) as response:
+    with urlopen(request, timeout=TIMEOUT + 15) as response:
         return json.loads(response.read() or "null")
 
 
@@ -27,7 +27,7 @@ def counts(entity):
 
 
 def happened(entity):
-    """How often what happened to a queue."""
+    """The number of events of each kind in the timeline of a queue."""
     return ask(f"/timeline?entity={quote(entity)}")["counters"]
 
 
@@ -40,7 +40,7 @@ def advance(seconds):
 
 
 def settled():
-    ask("/settled", {"within": PATIENCE})
+    ask("/settled", {"within": TIMEOUT})
 
 
 def expect(what, found, expected):
@@ -48,8 +48,8 @@ def expect(what, found, expected):
 
 
 def eventually(what, holds):
-    """Waits for what another process does."""
-    deadline = time.monotonic() + PATIENCE
+    """Waits until a condition holds, which another process fulfils."""
+    deadline = time.monotonic() + TIMEOUT
     while not holds():
-        assert time.monotonic() < deadline, f"{what}: not within {PATIENCE} s"
+        assert time.monotonic() < deadline, f"{what}: not within {TIMEOUT} s"
         time.sleep(0.05)

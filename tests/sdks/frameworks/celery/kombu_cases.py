@@ -1,10 +1,10 @@
-"""kombu over azureservicebus://, which makes its queues by the administration API and works over AMQP."""
+"""kombu over azureservicebus://, which creates its queues by the administration API and uses AMQP."""
 
 import socket
 
 from kombu import Connection, Consumer, Exchange, Producer, Queue
 
-from emulator import PATIENCE, TRANSPORT, URL, advance, counts, eventually, expect, happened, queues, settled
+from emulator import TIMEOUT, TRANSPORT, URL, advance, counts, eventually, expect, happened, queues, settled
 
 
 def connect():
@@ -22,7 +22,7 @@ def publish(connection, name, *bodies):
 
 
 def consume(connection, name, number, act, **options):
-    """Consumes so many messages and returns their bodies."""
+    """Consumes this number of messages and returns their bodies."""
     bodies = []
 
     def received(body, message):
@@ -33,9 +33,9 @@ def consume(connection, name, number, act, **options):
     with Consumer(connection, [queue(name)], callbacks=[received], accept=["json"], **options):
         while len(bodies) < number:
             try:
-                connection.drain_events(timeout=PATIENCE)
+                connection.drain_events(timeout=TIMEOUT)
             except socket.timeout:
-                raise AssertionError(f"{len(bodies)} of {number} messages came within {PATIENCE} s") from None
+                raise AssertionError(f"{len(bodies)} of {number} messages came within {TIMEOUT} s") from None
     return bodies
 
 
@@ -57,7 +57,7 @@ def without_acknowledgement():
 
 
 def requeued():
-    """What is put back stays locked: kombu leaves it to the service, which gives it out when the lock has expired."""
+    """A requeued message stays locked: the service delivers it again when the lock has expired."""
     with connect() as connection:
         publish(connection, "kombu.again", {"total": 15})
         consume(connection, "kombu.again", 1, lambda message: message.requeue())
@@ -70,7 +70,7 @@ def requeued():
 
 
 def rejected():
-    """So it is with what is rejected, until it was delivered ten times."""
+    """The same applies to a rejected message, until it has been delivered ten times."""
     with connect() as connection:
         publish(connection, "kombu.bad", {"total": -1})
         for _ in range(10):
@@ -100,7 +100,7 @@ def deleted():
 def simple_queue():
     with connect() as connection, connection.SimpleQueue("kombu.simple") as simple:
         simple.put("hello", headers={"color": "blue"})
-        message = simple.get(timeout=PATIENCE)
+        message = simple.get(timeout=TIMEOUT)
         expect("payload", message.payload, "hello")
         message.ack()
         eventually("empty", lambda: counts("kombu.simple")["active"] == 0)

@@ -1,4 +1,4 @@
-"""Runs the cases of kombu, then those of Celery with one worker; ends with 1 when one has failed."""
+"""Runs the cases of kombu, then those of Celery with one worker; exits with 1 if a case has failed."""
 
 import sys
 import traceback

@@ -19,7 +19,7 @@ def add(one, other):
 
 @app.task(bind=True, max_retries=3)
 def unlucky(self):
-    """Succeeds when it is tried for the third time."""
+    """Succeeds at the third attempt."""
     if self.request.retries < 2:
         raise self.retry(countdown=0)
     return self.request.retries

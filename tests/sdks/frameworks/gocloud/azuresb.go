@@ -1,4 +1,4 @@
-// Package cases pins gocloud.dev: what is run is the conformance test of its package for Service Bus, as it is published.
+// Package cases pins gocloud.dev, whose published conformance test for Service Bus is run.
 package cases
 
 import _ "gocloud.dev/pubsub/azuresb"

@@ -1,4 +1,4 @@
-// Sends and receives with DefaultAzureCredential, as a program does that knows nothing of an emulator.
+// Sends and receives with DefaultAzureCredential, like a program without settings for an emulator.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 	ctx := context.Background()
 	endpoint := must(url.Parse(os.Getenv("SERVICEBUS_TLS_ENDPOINT")))
 	credential := must(azidentity.NewDefaultAzureCredential(nil))
-	// The SDK would ask for a server by the name that it is given, which here has a port in it.
+	// The SDK would request the certificate of this name, which here contains a port.
 	options := &azservicebus.ClientOptions{TLSConfig: &tls.Config{ServerName: os.Getenv("SERVICEBUS_FULLY_QUALIFIED_NAMESPACE")}}
 	client := must(azservicebus.NewClient(endpoint.Host, credential, options))
 	sender := must(client.NewSender("queue.1", nil))

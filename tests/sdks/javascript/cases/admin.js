@@ -1,7 +1,7 @@
 /**
- * The administration client: entities and rules are made, read, listed, changed and removed.
+ * The administration client: entities and rules are created, read, listed, updated and deleted.
  *
- * Source: the SDK's own tests of its client, spec/admin-http.md. It speaks TLS alone, with the
+ * Source: the SDK's own tests of its client, spec/admin-http.md. It uses TLS only, with the
  * emulator's certificate.
  */
 "use strict";
@@ -10,13 +10,13 @@ const { environment, everything, expect, later, receive, text } = require("../bu
 
 const FOREVER = "P10675199DT2H48M5.4775807S";
 
-/** What the namespace is. */
+/** The properties of the namespace. */
 async function namespace(bus) {
   const shown = await bus.administration().getNamespaceProperties();
   expect("namespace", [shown.name, shown.messagingSku], ["sbemulatorns", "Standard"]);
 }
 
-/** A queue has what it was made with, also with a slash in its name. */
+/** A queue has the properties it was created with, also if its name contains a slash. */
 async function queues(bus) {
   const admin = bus.administration();
   const settings = {
@@ -39,7 +39,7 @@ async function queues(bus) {
   const made = await admin.createQueue("eu/new", { ...settings, authorizationRules: [rule] });
   for (const shown of [made, await admin.getQueue("eu/new")]) {
     expect("name", shown.name, "eu/new");
-    // Each of the 16 partitions has the size that was asked for (observed 30).
+    // Each of the 16 partitions has the requested size (observed 30).
     for (const [name, value] of Object.entries({ ...settings, maxSizeInMegabytes: 16 * 3072 })) {
       expect(name, shown[name], value);
     }
@@ -47,7 +47,7 @@ async function queues(bus) {
     expect("rule", [kept.keyName, kept.accessRights], ["mine", ["Send", "Listen"]]);
     expect("length of the key", kept.primaryKey.length, 44);
   }
-  // Observed 25, 27: beside sessions and idleness.
+  // Observed 25, 27: with sessions and auto-delete on idle, too.
   const beside = { requiresSession: true, autoDeleteOnIdle: "PT10M" };
   const forwarding = await admin.createQueue("to-orders", { forwardTo: "orders", ...beside });
   expect("what is beside", [forwarding.requiresSession, forwarding.autoDeleteOnIdle], [true, "PT10M"]);
@@ -57,7 +57,7 @@ async function queues(bus) {
   expect("names", await names(admin.listQueues()), ["failures", "orders", "to-orders"]);
 }
 
-/** What was read can be changed and written back; what was left out is gone. */
+/** Properties that were read can be changed and written back; properties that are left out are reset. */
 async function changes(bus) {
   const admin = bus.administration();
   await admin.createQueue("new", { userMetadata: "m", forwardTo: "orders", requiresDuplicateDetection: true });
@@ -73,7 +73,7 @@ async function changes(bus) {
   expect("subscription", (await admin.getSubscription("prices", "all")).maxDeliveryCount, 3);
 }
 
-/** Topics with subscriptions; what is removed takes with it what it has. */
+/** Topics with subscriptions; deleting an entity deletes those that it contains. */
 async function topics(bus) {
   const admin = bus.administration();
   await admin.createTopic("new", { supportOrdering: false, maxSizeInMegabytes: 2048 });
@@ -94,7 +94,7 @@ async function topics(bus) {
   expect("whether it is listed", (await names(admin.listTopics())).includes("new"), false);
 }
 
-/** Rules of every form come back as they were given. */
+/** Rules of every kind are returned as they were created. */
 async function rules(bus) {
   const admin = bus.administration();
   const where = ["prices", "all"];
@@ -121,7 +121,7 @@ async function rules(bus) {
   expect("whether it is there", await admin.ruleExists(...where, "$Default"), false);
 }
 
-/** More than a page of queues are all listed, once each. */
+/** More queues than fit in a page are all listed, each once. */
 async function pages(bus) {
   const admin = bus.administration();
   const many = Array.from({ length: 203 }, (_, number) => `many-${String(number).padStart(3, "0")}`);
@@ -138,7 +138,7 @@ async function pages(bus) {
   expect("sizes", sizes, [90, 90, 25]);
 }
 
-/** Dead letters are counted at the subscription, scheduled messages at the topic. */
+/** The subscription counts dead-lettered messages, the topic counts scheduled ones. */
 async function counts(bus) {
   const admin = bus.administration();
   const subscription = await admin.getSubscription("prices", "all");
@@ -162,7 +162,7 @@ async function counts(bus) {
   expect("order", isOrdered, true);
 }
 
-/** What is missing is not found, however the service words it. */
+/** A missing entity is not found, whatever the text of the error. */
 async function missing(bus) {
   const admin = bus.administration();
   for (const call of [
@@ -185,7 +185,7 @@ async function missing(bus) {
   await fails("MessageEntityNotFoundError", () => admin.updateQueue(queue));
 }
 
-/** A name is taken once. */
+/** A name can be used once. */
 async function conflicts(bus) {
   const admin = bus.administration();
   for (const call of [
@@ -199,11 +199,11 @@ async function conflicts(bus) {
   }
 }
 
-/** What is not legal is refused with the reason. */
+/** Invalid properties are rejected with the reason. */
 async function refused(bus) {
   const admin = bus.administration();
   const filter = { sqlExpression: "price >" };
-  for (const [call, words] of [
+  for (const [call, description] of [
     [() => admin.createQueue("new", { lockDuration: "PT10M" }), "'5' minutes"],
     [() => admin.createQueue("new", { maxDeliveryCount: 0 }), "MaxDeliveryCount"],
     [() => admin.createQueue("new", { autoDeleteOnIdle: "PT1M" }), "AutoDeleteOnIdle"],
@@ -212,15 +212,15 @@ async function refused(bus) {
     [() => admin.createRule("prices", "all", "new", filter), "cannot be understood"],
   ]) {
     const error = await fails("ServiceError", call);
-    expect(`whether it says ${words}`, error.message.includes(words), true);
+    expect(`whether the error has ${description}`, error.message.includes(description), true);
   }
   const queue = await admin.getQueue("orders");
   const error = await fails("ServiceError", () => admin.updateQueue({ ...queue, requiresSession: true }));
-  expect("whether it says why", error.message.includes("RequiresSession property of an existing Queue"), true);
+  expect("whether the error has the reason", error.message.includes("RequiresSession property of an existing Queue"), true);
   expect("whether it exists", await admin.queueExists("new"), false);
 }
 
-/** A client without a key reads nothing and changes nothing. */
+/** A client without a key cannot read or change entities. */
 async function wrong_key(bus) {
   const right = environment().SERVICEBUS_ADMIN_CONNECTION_STRING;
   const stranger = bus.administration(right.replace("SAS_KEY_VALUE", "wrong"));
@@ -231,7 +231,7 @@ async function wrong_key(bus) {
   expect("whether they exist", [await admin.queueExists("orders"), await admin.queueExists("new")], [true, false]);
 }
 
-/** What is made can be sent to and received from; what is removed is gone. */
+/** Clients send to and receive from a created queue; a deleted queue no longer exists. */
 async function used_at_once(bus) {
   const admin = bus.administration();
   await admin.createTopic("new");
@@ -245,7 +245,7 @@ async function used_at_once(bus) {
   expect("left", (await admin.getSubscriptionRuntimeProperties("new", "one")).totalMessageCount, 0);
 }
 
-/** A rule without what it leaves open, which the SDK shows as undefined. */
+/** A rule without the properties that it does not set, which the SDK shows as undefined. */
 function shown({ name, filter, action }) {
   return JSON.parse(JSON.stringify({ name, filter, action }));
 }
@@ -254,7 +254,7 @@ async function names(listing) {
   return (await everything(listing)).map((item) => item.name);
 }
 
-/** The error of a call, which must have this code. */
+/** Returns the error of a call, which must have this code. */
 async function fails(code, call) {
   let outcome = "no error";
   try {

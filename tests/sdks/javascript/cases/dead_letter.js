@@ -1,9 +1,9 @@
-/** The dead-letter queue: received from like any other, until it is empty. */
+/** The dead-letter queue: clients receive from it as from any queue, until it is empty. */
 "use strict";
 
 const { expect, expectCounts, receive, receiveNothing, text } = require("../bus");
 
-/** Every dead letter can be read, in order and with its own reason, and is then gone. */
+/** Every dead-lettered message is received in order, with its reason, and then removed. */
 async function drains(bus) {
   await fill(bus, 5);
   const receiver = bus.deadLetters("orders");
@@ -21,7 +21,7 @@ async function drains(bus) {
   await expectCounts(bus, "orders", { active: 0, dead_letter: 0 });
 }
 
-/** Receive-and-delete empties a dead-letter queue too. */
+/** Receive-and-delete also empties a dead-letter queue. */
 async function drains_destructively(bus) {
   await fill(bus, 3);
   const receiver = bus.deadLetters("orders", { receiveMode: "receiveAndDelete" });
@@ -30,7 +30,7 @@ async function drains_destructively(bus) {
   await expectCounts(bus, "orders", { active: 0, dead_letter: 0 });
 }
 
-/** Dead-letters `number` messages, each with a reason of its own. */
+/** Dead-letters `number` messages, each with its own reason. */
 async function fill(bus, number) {
   await bus.send("orders", Array.from({ length: number }, (_, index) => ({ body: `b${index}` })));
   const receiver = bus.receiver("orders");

@@ -1,5 +1,5 @@
 /**
- * Deferred messages: set aside, and received by their numbers alone.
+ * Deferred messages, which are received only by their sequence numbers.
  *
  * Source: message-deferral.
  */
@@ -7,7 +7,7 @@
 
 const { expect, expectCounts, expectError, number, receive, receiveNothing, text } = require("../bus");
 
-/** Receives skip a deferred message, peeks and counts do not; its number brings it back under a lock. */
+/** Receives skip a deferred message, peeks and counts do not; it is received and locked by its sequence number. */
 async function by_number(bus) {
   await bus.send("orders", { body: "a" }, { body: "b" });
   const receiver = bus.receiver("orders");
@@ -16,7 +16,7 @@ async function by_number(bus) {
   await receiveNothing(receiver);
   expect("states", (await receiver.peekMessages(10)).map((message) => message.state), ["deferred", "deferred"]);
   const messages = await receiver.receiveDeferredMessages([number(2), number(1)]);
-  expect("bodies as asked for", messages.map(text), ["b", "a"]);
+  expect("bodies in the requested order", messages.map(text), ["b", "a"]);
   expect("delivery counts", messages.map((message) => message.deliveryCount), [1, 1]);
   expect("states", messages.map((message) => message.state), ["deferred", "deferred"]);
   await expectCounts(bus, "orders", { locked: 2 });
@@ -26,7 +26,7 @@ async function by_number(bus) {
   await expectCounts(bus, "orders", { active: 0, deferred: 0, locked: 0 });
 }
 
-/** A receiver that deletes what it receives does so with deferred messages too. */
+/** A receive-and-delete receiver also deletes deferred messages. */
 async function receive_and_delete(bus) {
   await bus.send("orders", { body: "a" });
   await defer(bus.receiver("orders"));
@@ -36,7 +36,7 @@ async function receive_and_delete(bus) {
   await expectCounts(bus, "orders", { active: 0, deferred: 0 });
 }
 
-/** Abandoned, deferred again or left to its lock, a deferred message stays deferred. */
+/** A deferred message stays deferred when it is abandoned or deferred again, or its lock expires. */
 async function stays_deferred(bus) {
   await bus.send("orders", { body: "a" });
   const receiver = bus.receiver("orders");
@@ -58,7 +58,7 @@ async function stays_deferred(bus) {
   await expectCounts(bus, "orders", { active: 0, deferred: 0 });
 }
 
-/** Properties are changed by deferring, and by every settlement afterwards that keeps the message. */
+/** Deferring changes properties, and so does every later settlement that keeps the message. */
 async function properties(bus) {
   await bus.send("orders", { body: "a", applicationProperties: { kept: "k", changed: 1 } });
   const receiver = bus.receiver("orders");
@@ -77,14 +77,14 @@ async function properties(bus) {
   await deadLetters.completeMessage(dead);
 }
 
-/** A deferred message is dead-lettered by its receiver, or by its last delivery. */
+/** A deferred message is dead-lettered by its receiver, or after its last delivery. */
 async function dead_lettered(bus) {
   await bus.send("limited", { body: "bad" }, { body: "poison" });
   const receiver = bus.receiver("limited");
   await defer(receiver, 2);
   const [bad] = await receiver.receiveDeferredMessages(number(1));
   await receiver.deadLetterMessage(bad, { deadLetterReason: "Rejected", deadLetterErrorDescription: "no total" });
-  // To defer it was the first delivery (observed 10).
+  // Deferring was the first delivery (observed 10).
   for (let delivery = 0; delivery < 2; delivery++) {
     const [poison] = await receiver.receiveDeferredMessages(number(2));
     await receiver.abandonMessage(poison);
@@ -101,7 +101,7 @@ async function dead_lettered(bus) {
   }
 }
 
-/** A dead letter can be deferred too. */
+/** A dead-lettered message can be deferred. */
 async function of_dead_letters(bus) {
   await bus.send("orders", { body: "bad" });
   const receiver = bus.receiver("orders");
@@ -116,7 +116,7 @@ async function of_dead_letters(bus) {
   await expectCounts(bus, "orders", { dead_letter: 0 });
 }
 
-/** What is unknown, active or locked is not found, and all or none are received. */
+/** Unknown, active and locked messages are not found, and either all messages are received or none. */
 async function not_found(bus) {
   await bus.send("orders", { body: "deferred" }, { body: "active" });
   const receiver = bus.receiver("orders");
@@ -132,7 +132,7 @@ async function not_found(bus) {
   await refused(1);
 }
 
-/** A deferred message outlives its time until it is asked for: then it is not found, and leaves (D9). */
+/** An expired deferred message is kept until it is requested: then it is not found, and is removed (D9). */
 async function expired(bus) {
   for (const [queue, deadLetters] of [
     ["expiring", 1],
@@ -149,7 +149,7 @@ async function expired(bus) {
   }
 }
 
-/** Receives and defers so many messages. */
+/** Receives and defers this number of messages. */
 async function defer(receiver, count = 1) {
   for (const message of await receive(receiver, count)) {
     await receiver.deferMessage(message);

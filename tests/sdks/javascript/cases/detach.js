@@ -1,4 +1,4 @@
-/** Receivers that go away with a message locked, under both settings of D2. */
+/** Receivers that close with a message locked, under both settings of D2. */
 "use strict";
 
 const { execFile } = require("node:child_process");
@@ -7,7 +7,7 @@ const { promisify } = require("node:util");
 
 const { environment, expect, expectCounts, expectError, receive, receiveNothing } = require("../bus");
 
-/** A receiver is closed with a message locked; its lock is kept, or released at once. */
+/** A receiver is closed with a message locked; the lock is kept, or released at once. */
 async function closed(bus) {
   await bus.send("orders", { body: "held" });
   const held = await receiveAndClose(bus);
@@ -15,7 +15,7 @@ async function closed(bus) {
   if (bus.locksOnDetach === "keep") {
     await receiveNothing(receiver);
     await expectCounts(bus, "orders", { active: 1, locked: 1 });
-    // The lock lives on: its token still renews it.
+    // The lock is kept: its token still renews it.
     await receiver.renewMessageLock(held);
   } else {
     const [again] = await receive(receiver);
@@ -26,7 +26,7 @@ async function closed(bus) {
   await expectReturn(bus);
 }
 
-/** After its receiver is closed a message is settled by its lock token alone, while the lock lives. */
+/** After its receiver is closed, a message is settled by its lock token while the lock is valid. */
 async function settled_by_token(bus) {
   await bus.send("orders", { body: "held" });
   const held = await receiveAndClose(bus);
@@ -42,7 +42,7 @@ async function settled_by_token(bus) {
   }
 }
 
-/** A process dies with a message locked, and its connection with it. */
+/** A process is killed with a message locked, which ends its connection. */
 async function dropped(bus) {
   await bus.send("orders", { body: "held" });
   const dying = join(__dirname, "..", "die_holding_a_lock.js");
@@ -67,7 +67,7 @@ async function receiveAndClose(bus) {
   return message;
 }
 
-/** After a minute the message is back, counted once: by its lock's end or by our abandon. */
+/** After a minute the message is available again, counted once, by its expired lock or by the abandon. */
 async function expectReturn(bus) {
   await bus.advance(61);
   const receiver = bus.receiver("orders");

@@ -7,13 +7,13 @@
 
 const { expect, expectCounts, later, receive, receiveNothing, text } = require("../bus");
 
-/** The second of two with one id is dropped without an error; ids differ by letter case. */
+/** The second of two messages with one id is dropped without an error; ids are case-sensitive. */
 async function dropped(bus) {
   await bus.send("unique", identified("first", "a"), identified("second", "a"), identified("third", "A"));
   await expectBodies(bus, ["first", "third"]);
 }
 
-/** An id is remembered after its message is gone, for the window from its arrival. */
+/** An id is remembered after its message was completed, for the window since its arrival. */
 async function window(bus) {
   await bus.send("unique", identified("first", "a"));
   await expectBodies(bus, ["first"]);
@@ -25,7 +25,7 @@ async function window(bus) {
   await expectBodies(bus, ["anew"]);
 }
 
-/** A scheduled message counts from when it is accepted, before a plain one and after it. */
+/** A scheduled message counts from its acceptance, both before and after another message. */
 async function scheduled(bus) {
   const sender = bus.sender("unique");
   await sender.scheduleMessages(identified("scheduled", "a"), later(60));
@@ -37,14 +37,14 @@ async function scheduled(bus) {
   await expectBodies(bus, ["plain", "scheduled"]);
 }
 
-/** Within a batch, and against what came before it, each message is judged by itself. */
+/** Each message of a batch is compared with the others and with earlier messages. */
 async function batch(bus) {
   await bus.send("unique", identified("first", "a"));
   await bus.send("unique", [identified("again", "a"), identified("second", "b"), identified("twice", "b")]);
   await expectBodies(bus, ["first", "second"]);
 }
 
-/** Messages without an id are no duplicates of each other: the broker gives each its own (D30). */
+/** Messages without an id are not duplicates of each other: the broker generates an id for each (D30). */
 async function without_id(bus) {
   await bus.send("unique", { body: "x" }, { body: "x" });
   await expectBodies(bus, ["x", "x"]);
@@ -54,7 +54,7 @@ function identified(body, messageId) {
   return { body, messageId };
 }
 
-/** Receives and completes what is in the queue. */
+/** Receives and completes all messages of the queue. */
 async function expectBodies(bus, expected) {
   const receiver = bus.receiver("unique");
   if (expected.length > 0) {

@@ -1,4 +1,4 @@
-/** Expiry, under both settings of D1: at its instant, or once a receiver is active. */
+/** Expiry, under both settings of D1: when the message expires, or when a receiver is active. */
 "use strict";
 
 const { expect, expectCounts, receive, receiveNothing, text } = require("../bus");
@@ -6,7 +6,7 @@ const { expect, expectCounts, receive, receiveNothing, text } = require("../bus"
 const REASON = "TTLExpiredException";
 const DESCRIPTION = "The message expired and was dead lettered.";
 
-/** An expired message is dead-lettered at once, or stays in peek and counts until a receiver comes. */
+/** An expired message is dead-lettered at once, or counted and peeked until a receiver attaches. */
 async function without_receiver(bus) {
   await bus.send("expiring", shortLived("old"), { body: "young" });
   await bus.advance(31);
@@ -21,7 +21,7 @@ async function without_receiver(bus) {
   await expectExpired(bus, "expiring", "old", 0);
 }
 
-/** Where the queue does not dead-letter on expiration, an expired message is gone. */
+/** If the queue does not dead-letter on expiration, an expired message is removed. */
 async function dropped(bus) {
   await bus.send("orders", shortLived("old"));
   await bus.advance(31);
@@ -30,7 +30,7 @@ async function dropped(bus) {
   await expectCounts(bus, "orders", { active: 0, dead_letter: 0 });
 }
 
-/** A lock outlives the message's time: completing under it still works. */
+/** A locked message can be completed after it has expired. */
 async function completed_under_lock(bus) {
   await bus.send("expiring", shortLived("old"));
   const receiver = bus.receiver("expiring");
@@ -40,7 +40,7 @@ async function completed_under_lock(bus) {
   await expectCounts(bus, "expiring", { active: 0, dead_letter: 0 });
 }
 
-/** A message found expired when its lock is given up leaves at once, under both settings. */
+/** A message that has expired when it is abandoned is removed at once, under both settings. */
 async function abandoned_after_expiry(bus) {
   await bus.send("expiring", shortLived("old"));
   const receiver = bus.receiver("expiring");
@@ -50,7 +50,7 @@ async function abandoned_after_expiry(bus) {
   await expectExpired(bus, "expiring", "old", 1);
 }
 
-/** A message found expired when its lock runs out leaves at once too. */
+/** A message that has expired when its lock expires is also removed at once. */
 async function lock_ends_after_expiry(bus) {
   await bus.send("expiring", shortLived("old"));
   await receive(bus.receiver("expiring"));
@@ -58,7 +58,7 @@ async function lock_ends_after_expiry(bus) {
   await expectExpired(bus, "expiring", "old", 1);
 }
 
-/** The queue's time to live applies where the message brings none, and is the ceiling of its own. */
+/** The queue's time to live applies to messages that have none, and is the maximum for others. */
 async function by_default_time_to_live(bus) {
   const fiveMinutes = 5 * 60 * 1000;
   await bus.send("fleeting", { body: "none" }, { body: "long", timeToLive: 24 * 60 * 60 * 1000 });
@@ -84,7 +84,7 @@ function shortLived(body) {
   return { body, timeToLive: 30_000 };
 }
 
-/** Receives the one dead letter of the queue: expired, with the service's words. */
+/** Receives the only dead-lettered message of the queue, with the reason of an expired one. */
 async function expectExpired(bus, queue, body, deliveryCount) {
   const receiver = bus.deadLetters(queue);
   const [message] = await receive(receiver);

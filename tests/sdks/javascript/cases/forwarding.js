@@ -1,5 +1,5 @@
 /**
- * Auto-forwarding: messages and dead letters go on to another queue, four times at most (D3).
+ * Auto-forwarding of messages and dead-lettered messages to another queue, at most four times (D3).
  *
  * Source: service-bus-auto-forwarding, service-bus-dead-letter-queues. `inbox` forwards to `orders`,
  * `hop1` over the others to `hop6`, and `complaints` forwards its dead letters to `orders`.
@@ -8,7 +8,7 @@
 
 const { expect, expectCounts, expectError, receive, receiveNothing, text } = require("../bus");
 
-/** A message goes from queue to queue as it is, under a new number in each. */
+/** A message is forwarded unchanged from queue to queue, with a new sequence number in each. */
 async function chain(bus) {
   await bus.send("orders", { body: "direct" });
   const message = { body: "over", messageId: "o-17", subject: "placed", applicationProperties: { total: 3 } };
@@ -27,7 +27,7 @@ async function chain(bus) {
   await receiver.completeMessage(over);
 }
 
-/** A forwarded dead letter keeps its reason and says where it was dead-lettered. */
+/** A forwarded dead-lettered message keeps its reason and its dead-letter source. */
 async function dead_letters(bus) {
   await bus.send("complaints", { body: "bad" });
   const complaints = bus.receiver("complaints");
@@ -42,7 +42,7 @@ async function dead_letters(bus) {
   await expectCounts(bus, "complaints", { active: 0, dead_letter: 0 });
 }
 
-/** Four forwards are allowed: the fifth fails where it begins. */
+/** Four forwards are allowed: the fifth fails at its source. */
 async function hops(bus) {
   await bus.send("hop2", { body: "four" });
   const receiver = bus.receiver("hop6");
@@ -55,21 +55,21 @@ async function hops(bus) {
   await receiveNothing(receiver);
 }
 
-/** What finds no target waits in the transfer dead-letter queue of its source. */
+/** A message whose target does not exist is moved to the transfer dead-letter queue of its source. */
 async function target_deleted(bus) {
   await bus.delete("orders");
   await bus.send("inbox", { body: "lost" });
   await expectFailed(bus, "inbox", "lost", "MessagingEntityNotFoundException");
 }
 
-/** What its target refuses too. */
+/** So is a message that its target rejects. */
 async function target_disabled(bus) {
   await bus.configure("orders", { Status: "SendDisabled" });
   await bus.send("inbox", { body: "early" });
   await expectFailed(bus, "inbox", "early", "MessagingEntityDisabledException");
 }
 
-/** And what its target has no room for. */
+/** So is a message for which its target has no space. */
 async function target_full(bus) {
   const large = "x".repeat(200_000);
   await bus.send("tiny", ...Array(5).fill({ body: large }));
@@ -82,11 +82,11 @@ async function target_full(bus) {
 async function not_received_from(bus) {
   const receiving = bus.receiver("inbox").receiveMessages(1, { maxWaitTimeInMs: 30_000 });
   const error = await expectError("GeneralError", receiving);
-  expect("whether it says why", error.message.startsWith("InvalidOperationError"), true);
+  expect("whether the error has the reason", error.message.startsWith("InvalidOperationError"), true);
   await receiveNothing(bus.deadLetters("inbox"));
 }
 
-/** Receives the one message that a queue could not forward. */
+/** Receives the only message that a queue could not forward. */
 async function expectFailed(bus, queue, body, reason, description) {
   await expectCounts(bus, queue, { active: 0, dead_letter: 0, transfer_dead_letter: 1 });
   const receiver = bus.transferDeadLetters(queue);

@@ -1,5 +1,5 @@
 /**
- * Auto-delete on idle: a queue that no client uses for five minutes is deleted, with what it holds.
+ * Auto-delete on idle: a queue that no client uses for five minutes is deleted with its messages.
  *
  * Source: the property AutoDeleteOnIdle of queues. The queue `idle` has it.
  */
@@ -7,19 +7,19 @@
 
 const { expectError, later, receive, receiveNothing, until } = require("../bus");
 
-/** After five minutes without use the queue is not there any more, for an open link either. */
+/** After five minutes without use the queue no longer exists, also for an open link. */
 async function deleted(bus) {
   const sender = bus.sender("idle");
   await sender.sendMessages({ body: "left" });
   await bus.advance(301);
-  // A message on its way to a link that has ended is waited for until the client's own timeout.
+  // The client waits for the outcome of a message on an ended link until its own timeout.
   await until("the end of the link", () => !sender._sender.isOpen());
   await expectError("MessagingEntityNotFound", sender.sendMessages({ body: "late" }));
   const receiving = bus.receiver("idle").receiveMessages(1, { maxWaitTimeInMs: 30_000 });
   await expectError("MessagingEntityNotFound", receiving);
 }
 
-/** Sends, peeks and scheduled messages keep it, each for five minutes more. */
+/** Sends, peeks and scheduled messages each keep the queue for five more minutes. */
 async function used(bus) {
   const sender = bus.sender("idle");
   await bus.advance(240);

@@ -1,5 +1,5 @@
 /**
- * Limits: a message too large, a queue that is full, a batch of which nothing is taken.
+ * Limits: a message that is too large, a queue that is full, a batch that is rejected as a whole.
  *
  * Source: service-bus-quotas. The queue `tiny` holds a mebibyte, five messages of 200,000 bytes.
  */
@@ -7,7 +7,7 @@
 
 const { expect, expectCounts, expectError, receive } = require("../bus");
 
-/** A message over the link's limit is refused; the link stays, and takes the next one. */
+/** A message over the link's limit is rejected; the link stays open, and accepts the next one. */
 async function too_large(bus) {
   const sender = bus.sender("orders");
   await sender.sendMessages({ body: "small" });
@@ -18,7 +18,7 @@ async function too_large(bus) {
   await expectCounts(bus, "orders", { active: 2 });
 }
 
-/** A full queue refuses what does not fit until there is room again. */
+/** A full queue rejects messages that do not fit until there is space again. */
 async function full(bus) {
   const sender = bus.sender("tiny");
   for (let sent = 0; sent < 5; sent++) {
@@ -33,7 +33,7 @@ async function full(bus) {
   await expectCounts(bus, "tiny", { active: 6 });
 }
 
-/** Dead letters take room too. */
+/** Dead-lettered messages take space, too. */
 async function full_of_dead_letters(bus) {
   const sender = bus.sender("tiny");
   const receiver = bus.receiver("tiny");
@@ -46,7 +46,7 @@ async function full_of_dead_letters(bus) {
   await expectCounts(bus, "tiny", { active: 0, dead_letter: 5 });
 }
 
-/** A batch of which a part would fit is refused as a whole. */
+/** A batch of which only a part would fit is rejected as a whole. */
 async function batch_is_all_or_nothing(bus) {
   const sender = bus.sender("tiny");
   for (let sent = 0; sent < 4; sent++) {
@@ -60,7 +60,7 @@ async function batch_is_all_or_nothing(bus) {
   await expectCounts(bus, "tiny", { active: 6 });
 }
 
-/** A batch takes messages up to the link's limit, and that batch is accepted. */
+/** A batch accepts messages up to the link's limit, and can be sent. */
 async function batch_fills_up(bus) {
   const sender = bus.sender("orders");
   const batch = await sender.createMessageBatch();

@@ -16,7 +16,7 @@ async function renews(bus) {
   await receiver.completeMessage(message);
 }
 
-/** Settling after the lock's end raises the SDK's own error, and the message comes back counted. */
+/** Settling after the lock has expired raises the SDK's error, and the message is redelivered and counted. */
 async function loses_lock(bus) {
   await bus.send("orders", { body: "late" });
   const receiver = bus.receiver("orders");
@@ -31,7 +31,7 @@ async function loses_lock(bus) {
   await receiver.completeMessage(message);
 }
 
-/** Renewing after the lock's end raises the same error. */
+/** Renewing after the lock has expired raises the same error. */
 async function loses_lock_on_renewal(bus) {
   await bus.send("orders", { body: "late" });
   const receiver = bus.receiver("orders");
@@ -43,7 +43,7 @@ async function loses_lock_on_renewal(bus) {
   await receiver.completeMessage(again);
 }
 
-/** Locks that run out count like abandons, up to the dead-letter queue. */
+/** Expired locks count as deliveries, as abandons do, until the message is dead-lettered. */
 async function expires_to_the_limit(bus) {
   await bus.send("limited", { body: "forgotten" });
   const receiver = bus.receiver("limited");

@@ -1,5 +1,5 @@
 /**
- * What the service was seen to do, by the numbers of `tests/conformance/OBSERVED.md`.
+ * Observed behaviour of the service, by the numbers of `tests/conformance/OBSERVED.md`.
  *
  * Source: spec/observed.md.
  */
@@ -7,7 +7,7 @@
 
 const { expect, expectError, later, receive } = require("../bus");
 
-/** What is deleted as it is received has an empty map of delivery annotations, and what is locked its token there (4). */
+/** With receive-and-delete a message has empty delivery annotations; a locked one has its lock token there (4). */
 async function deletes(bus) {
   await bus.send("orders", { body: "locked" }, { body: "deleted" });
   const receiver = bus.receiver("orders");
@@ -22,8 +22,8 @@ async function deletes(bus) {
 async function rule_that_exists(bus) {
   const adding = bus.ruleManager("prices", "all").createRule("$Default", { sqlExpression: "1=1" });
   const error = await expectError("MessagingEntityAlreadyExists", adding);
-  const words = /^The messaging entity '\S+:Topic:prices\|all\|\$Default' already exists\./;
-  expect(`whether it says so: ${error.message}`, words.test(error.message), true);
+  const description = /^The messaging entity '\S+:Topic:prices\|all\|\$Default' already exists\./;
+  expect(`whether the error has this text: ${error.message}`, description.test(error.message), true);
 }
 
 /** A dead-letter queue has no rules (23). */
@@ -37,7 +37,7 @@ async function rules_of_dead_letters(bus) {
   expect("rules of the subscription", kept.map(({ name }) => name), ["$Default"]);
 }
 
-/** How many messages went is told until there are none (56). */
+/** The response has the number of deleted messages, until there are none (56). */
 async function deletes_batches(bus) {
   await bus.send("orders", { body: 1 }, { body: 2 }, { body: 3 });
   const receiver = bus.receiver("orders");
@@ -46,13 +46,13 @@ async function deletes_batches(bus) {
   expect("left", await receiver.peekMessages(1), []);
 }
 
-/** A batch of more than the tier allows is refused with the limit, and nothing goes (36, 56). */
+/** A batch of more than the tier allows is rejected with the limit, and no message is deleted (36, 56). */
 async function batches_too_large(bus) {
   await bus.send("orders", { body: "stays" });
   const deleting = bus.receiver("orders").deleteMessages({ maxMessageCount: 501, beforeEnqueueTime: later(60) });
   const error = await expectError("GeneralError", deleting);
   const limit = "Invalid Message Count : requested 501. Message count should be between 1 and 500.";
-  expect(`whether it says so: ${error.message}`, error.message.includes(limit), true);
+  expect(`whether the error has this text: ${error.message}`, error.message.includes(limit), true);
   expect("left", (await bus.receiver("orders").peekMessages(2)).length, 1);
 }
 

@@ -1,5 +1,5 @@
 /**
- * Partitioned queues: numbers carry a partition in their top 16 bits, and work as any other (D18).
+ * Partitioned queues: sequence numbers have a partition in their top 16 bits, and work as any other (D18).
  *
  * Source: service-bus-partitioning.
  */
@@ -9,7 +9,7 @@ const { expect, expectCounts, expectError, later, receive, text } = require("../
 
 const QUEUE = "partitioned";
 
-/** Messages of one key share a partition, in the order sent; the key comes back. */
+/** Messages with one partition key are in one partition, in the order sent, and keep the key. */
 async function keys(bus) {
   await bus.send(QUEUE, keyed("a", "eu"), keyed("b", "eu"), keyed("c", "eu"), ...Array(20).fill({ body: "none" }));
   const receiver = bus.receiver(QUEUE);
@@ -23,7 +23,7 @@ async function keys(bus) {
   }
 }
 
-/** A number with a partition cancels, receives what was deferred, and starts a peek. */
+/** A sequence number with a partition cancels a scheduled message, receives a deferred one, and starts a peek. */
 async function numbers(bus) {
   // Of eight keys most are not in partition 0.
   const sent = Array.from({ length: 8 }, (_, key) => keyed(`b${key}`, `key ${key}`));
@@ -48,11 +48,11 @@ async function numbers(bus) {
   await expectCounts(bus, QUEUE, { active: 0, deferred: 0, scheduled: 0 });
 }
 
-/** All messages of a batch go to one partition: two keys in it are refused, and nothing is taken. */
+/** All messages of a batch go to one partition: a batch with two keys is rejected as a whole. */
 async function batch_of_one_key(bus) {
   const sender = bus.sender(QUEUE);
   const error = await expectError("GeneralError", sender.sendMessages([keyed("a", "eu"), keyed("b", "us")]));
-  expect("whether it says why", error.message.startsWith("InvalidOperationError"), true);
+  expect("whether the error has the reason", error.message.startsWith("InvalidOperationError"), true);
   await sender.sendMessages([keyed("a", "eu"), keyed("b", "eu")]);
   await expectCounts(bus, QUEUE, { active: 2 });
 }
@@ -61,7 +61,7 @@ function keyed(body, partitionKey) {
   return { body, partitionKey };
 }
 
-/** What the top 16 bits of its number say. */
+/** The top 16 bits of its sequence number. */
 function partition(message) {
   return message.sequenceNumber.shiftRightUnsigned(48).toNumber();
 }

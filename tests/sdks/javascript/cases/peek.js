@@ -1,9 +1,9 @@
-/** Peeking: what is there, in which state, from which sequence number on. */
+/** Peeking: messages and their states, from a sequence number on. */
 "use strict";
 
 const { expect, expectCounts, receive, text } = require("../bus");
 
-/** Locked and waiting messages are both seen, and are both active. */
+/** Peeking shows locked and waiting messages, and both are active. */
 async function states(bus) {
   await bus.send("orders", { body: "locked" }, { body: "waiting" });
   const receiver = bus.receiver("orders");
@@ -18,7 +18,7 @@ async function states(bus) {
   await receiver.completeMessage(locked);
 }
 
-/** A peek starts where it is told to, goes on where it stopped, and moves nothing. */
+/** A peek starts at a sequence number, continues where the last one ended, and changes no message. */
 async function from_sequence_number(bus) {
   await bus.send("orders", Array.from({ length: 10 }, (_, index) => ({ body: `b${index + 1}` })));
   const receiver = bus.receiver("orders");
@@ -34,7 +34,7 @@ async function from_sequence_number(bus) {
   await expectCounts(bus, "orders", { active: 10, locked: 0 });
 }
 
-/** A peek may leave bodies out (observed 7). */
+/** A peek may omit bodies (observed 7). */
 async function without_bodies(bus) {
   await bus.send("orders", { body: "large", subject: "kept", applicationProperties: { kept: 1 } });
   const receiver = bus.receiver("orders");
@@ -44,7 +44,7 @@ async function without_bodies(bus) {
   expect("body", text(whole), "large");
 }
 
-/** A peek at an empty queue is an empty list, not an error. */
+/** A peek at an empty queue returns an empty list, not an error. */
 async function empty(bus) {
   expect("peeked", await bus.receiver("orders").peekMessages(5), []);
 }

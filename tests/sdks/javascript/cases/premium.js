@@ -6,9 +6,9 @@
 "use strict";
 
 const { expect, expectCounts, expectError, receive } = require("../bus");
-const { expectWords } = require("./sessions");
+const { expectErrorText } = require("./sessions");
 
-/** A message of 5 MB comes through byte for byte where the queue allows it. */
+/** A message of 5 MB arrives unchanged if the queue allows it. */
 async function large_message(bus) {
   const sent = Buffer.from(Array.from({ length: 5_000_000 }, (_, index) => (index * 7) % 251));
   await bus.send("large", { body: sent });
@@ -19,7 +19,7 @@ async function large_message(bus) {
   await expectCounts(bus, "large", { active: 0 });
 }
 
-/** Elsewhere the tier's limit of a mebibyte holds. */
+/** Other queues have the tier's default limit of a mebibyte. */
 async function too_large(bus) {
   const sender = bus.sender("orders");
   await sender.sendMessages({ body: Buffer.alloc(1_000_000) });
@@ -29,14 +29,14 @@ async function too_large(bus) {
 }
 
 /**
- * A batch has a mebibyte at most, also where a single message may have more. This SDK takes the link's
+ * A batch has a mebibyte at most, also where a single message may have more. This SDK uses the link's
  * limit for that of a batch, so that the broker has to refuse.
  */
 async function batch(bus) {
   const sender = bus.sender("large");
   const half = { body: Buffer.alloc(500_000) };
   const error = await expectError("GeneralError", sender.sendMessages([half, half, half]));
-  expectWords(error, "received a batch message with no data in it. Detach origin: Publisher.");
+  expectErrorText(error, "received a batch message with no data in it. Detach origin: Publisher.");
   await expectCounts(bus, "large", { active: 0 });
   await sender.sendMessages([half, half]);
   await expectCounts(bus, "large", { active: 2 });

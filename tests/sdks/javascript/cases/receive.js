@@ -1,9 +1,9 @@
-/** Receiving: under a lock, destructively, several at once, and as a stream. */
+/** Receiving: with a lock, with deletion, several at once, and as a stream. */
 "use strict";
 
 const { expect, expectCounts, expectFreshLock, receive, receiveNothing, text } = require("../bus");
 
-/** A message is locked for the queue's lock duration and gone once completed. */
+/** A message is locked for the queue's lock duration, and removed when it is completed. */
 async function peek_lock(bus) {
   await bus.send("orders", { body: "one" });
   const receiver = bus.receiver("orders");
@@ -16,7 +16,7 @@ async function peek_lock(bus) {
   await receiveNothing(receiver);
 }
 
-/** A message is gone as soon as it has been handed over. */
+/** A message is removed as soon as it has been delivered. */
 async function receive_and_delete(bus) {
   await bus.send("orders", { body: "one" }, { body: "two" });
   const receiver = bus.receiver("orders", { receiveMode: "receiveAndDelete" });
@@ -27,7 +27,7 @@ async function receive_and_delete(bus) {
   await receiveNothing(receiver);
 }
 
-/** A receive for more than there is returns what there is, in order. */
+/** A receive for more messages than available returns those that are available, in order. */
 async function several(bus) {
   await bus.send("orders", numbered(0, 20).map((body) => ({ body })));
   const receiver = bus.receiver("orders");
@@ -39,7 +39,7 @@ async function several(bus) {
   await expectCounts(bus, "orders", { active: 0, locked: 0 });
 }
 
-/** A subscription's handler sees every message, and each is completed for it. */
+/** A handler of `subscribe` gets every message, and each is completed automatically. */
 async function stream(bus) {
   await bus.send("orders", numbered(0, 5).map((body) => ({ body })));
   const receiver = bus.receiver("orders");
@@ -70,7 +70,7 @@ async function waiting(bus) {
   await receiver.completeMessage(message);
 }
 
-/** Messages of an iterator come one by one; this SDK has no prefetch, so none is held besides. */
+/** An iterator gets messages one by one; this SDK has no prefetch. */
 async function prefetch(bus) {
   await bus.send("orders", numbered(0, 3).map((body) => ({ body })));
   const receiver = bus.receiver("orders");
@@ -86,7 +86,7 @@ async function prefetch(bus) {
   expect("bodies", bodies, numbered(0, 3));
 }
 
-/** A closed receiver leaves what it did not receive as it was, and what it holds locked. */
+/** A closed receiver leaves the messages that it did not receive unchanged, and those that it received locked. */
 async function closed(bus) {
   await bus.send("orders", numbered(0, 5).map((body) => ({ body })));
   const closing = bus.receiver("orders");
@@ -103,7 +103,7 @@ async function closed(bus) {
   await expectCounts(bus, "orders", { active: 0, locked: 0 });
 }
 
-/** A receiver that polls gets what comes between two polls, once. */
+/** A polling receiver gets messages that arrive between two polls once. */
 async function polling(bus) {
   const receiver = bus.receiver("orders");
   for (const body of numbered(0, 3)) {

@@ -1,14 +1,14 @@
 /**
- * What is refused for other reasons, as the SDK's error and with its word on trying again.
+ * Other errors, as the SDK's error, and whether it is retryable.
  *
  * Source: service-bus-messaging-exceptions, service-bus-quotas. Every case that expects an error checks
- * that word; these have the conditions that belong to no other topic.
+ * whether it is retryable; these have the conditions that belong to no other topic.
  */
 "use strict";
 
 const { environment, expect, expectCounts, expectError } = require("../bus");
 
-/** A client whose key is not the namespace's is let in nowhere. */
+/** A client with a wrong key has no access to any entity. */
 async function wrong_key(bus) {
   const wrong = environment().SERVICEBUS_CONNECTION_STRING.replace("SharedAccessKey=", "SharedAccessKey=not");
   const stranger = bus.tryingOnce(wrong);
@@ -24,7 +24,7 @@ async function to_dead_letters(bus) {
   await expectGeneral("InvalidOperationError", sending);
 }
 
-/** A property of more than 32 KB is an internal error of the service, which may be tried again. */
+/** A property of more than 32 KB is an internal error of the service, which is retryable. */
 async function long_property(bus) {
   const busOnce = bus.tryingOnce();
   const message = { body: "wide", applicationProperties: { wide: "w".repeat(40_000) } };
@@ -33,7 +33,7 @@ async function long_property(bus) {
   await expectCounts(bus, "orders", { active: 0 });
 }
 
-/** Asserts a condition that the SDK has no code of its own for. */
+/** Asserts an AMQP condition that the SDK has no code for. */
 async function expectGeneral(name, refused) {
   const error = await expectError("GeneralError", refused);
   expect("the condition's name", error.message.split(":")[0], name);

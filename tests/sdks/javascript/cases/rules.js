@@ -1,5 +1,5 @@
 /**
- * The rules of a subscription, as its rule manager makes, shows and removes them.
+ * The rules of a subscription, created, listed and deleted by its rule manager.
  *
  * Source: topic-filters, service-bus-amqp-request-response (add, remove and enumerate rules). The
  * subscriptions are those of the topics' cases.
@@ -8,7 +8,7 @@
 
 const { expect, expectCounts, expectError, receive, receiveNothing, text } = require("../bus");
 
-/** A subscription begins with `$Default`; a configured one has its own rules instead. */
+/** A subscription starts with `$Default`; one in the configuration has its own rules instead. */
 async function configured(bus) {
   expect("of all", await bus.ruleManager("prices", "all").getRules(), [
     { name: "$Default", filter: { sqlExpression: "1=1" }, action: {} },
@@ -28,7 +28,7 @@ async function configured(bus) {
   });
 }
 
-/** What is added is shown as it was given, filters and actions with every kind of value. */
+/** Added rules are listed as they were created, filters and actions with every type of value. */
 async function enumerates(bus) {
   const rules = bus.ruleManager("prices", "all");
   const at = new Date("2026-01-02T03:04:05Z");
@@ -61,7 +61,7 @@ async function enumerates(bus) {
   });
 }
 
-/** They come in pages. */
+/** They are listed in pages. */
 async function pages(bus) {
   const rules = bus.ruleManager("prices", "all");
   for (let index = 0; index < 4; index += 1) {
@@ -77,7 +77,7 @@ async function pages(bus) {
   expect("names", [...names].sort(), ["$Default", "rule-0", "rule-1", "rule-2", "rule-3"]);
 }
 
-/** Rules take effect for messages sent later; without any, nothing arrives. */
+/** Rules apply to messages that are sent later; without rules, no message arrives. */
 async function takes_effect(bus) {
   const rules = bus.ruleManager("prices", "all");
   await bus.send("prices", price("before", 50));
@@ -100,7 +100,7 @@ async function takes_effect(bus) {
   await receiveNothing(receiver);
 }
 
-/** An action changes its copy, and names its rule in it. */
+/** An action changes the copy of the message, which contains the name of the rule. */
 async function action(bus) {
   const rules = bus.ruleManager("prices", "all");
   const change = "SET sys.Label = 'half'; SET price = price / 2; SET region = 'eu'; REMOVE secret";
@@ -118,17 +118,17 @@ async function action(bus) {
   await expectCounts(bus, "prices/Subscriptions/all", { active: 2, locked: 2 });
 }
 
-/** A name is taken once; the rule that has it stays as it is. */
+/** A name can be used once; the existing rule stays unchanged. */
 async function duplicate(bus) {
   const rules = bus.ruleManager("prices", "cheap");
   const adding = rules.createRule("below-ten", { sqlExpression: "1=1" });
   const error = await expectError("MessagingEntityAlreadyExists", adding);
-  expect("whether it says where", error.message.includes("sbemulatorns:Topic:prices|cheap,"), true);
+  expect("whether the error has the position", error.message.includes("sbemulatorns:Topic:prices|cheap,"), true);
   const [{ filter }] = await rules.getRules();
   expect("filter", filter, { sqlExpression: "price < 10" });
 }
 
-/** What is not there cannot be removed. */
+/** A missing rule cannot be deleted. */
 async function unknown(bus) {
   const rules = bus.ruleManager("prices", "all");
   await expectError("MessagingEntityNotFound", rules.deleteRule("missing"));
@@ -136,7 +136,7 @@ async function unknown(bus) {
   await expectError("MessagingEntityNotFound", rules.deleteRule("$Default"));
 }
 
-/** A filter or an action that cannot be understood makes no rule, and the error says where. */
+/** A rule with an invalid filter or action is rejected, and the error has the position. */
 async function malformed(bus) {
   const rules = bus.ruleManager("prices", "all");
   for (const [filter, ...action] of [
@@ -147,7 +147,7 @@ async function malformed(bus) {
     [{ sqlExpression: "1=1" }, { sqlExpression: "DROP price" }],
   ]) {
     const error = await expectError("GeneralError", rules.createRule("wrong", filter, ...action));
-    expect("whether it says why", error.message.startsWith("ArgumentError"), true);
+    expect("whether the error has the reason", error.message.startsWith("ArgumentError"), true);
   }
   expect("names", (await rules.getRules()).map((rule) => rule.name), ["$Default"]);
 }
@@ -162,7 +162,7 @@ async function not_found(bus) {
   }
 }
 
-/** A filter without what it leaves open, which the broker shows as null, or as a map without entries. */
+/** A filter without the properties that it does not set, which the broker shows as null or as an empty map. */
 function stripped(filter) {
   const isOpen = (value) => value === undefined || value === null || Object.keys(value).length === 0;
   return Object.fromEntries(Object.entries(filter).filter(([, value]) => !isOpen(value)));

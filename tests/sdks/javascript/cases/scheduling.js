@@ -1,13 +1,13 @@
 /**
- * Scheduled messages: sent ahead, waiting, active under a new number, or cancelled.
+ * Scheduled messages: scheduled, waiting, active with a new sequence number, or cancelled.
  *
- * Source: message-sequencing. An instant is a client's, and the bus's clock moves to it (D20).
+ * Source: message-sequencing. The client's clock sets the time, to which the namespace's clock is advanced (D20).
  */
 "use strict";
 
 const { expect, expectCounts, expectError, later, number, receive, receiveNothing, text } = require("../bus");
 
-/** A message sent with a time waits for it, seen by a peek alone, and then has a new number. */
+/** A message with a scheduled enqueue time waits until then, visible only to peeks, and gets a new number. */
 async function annotated(bus) {
   const at = later(300);
   await bus.send("orders", { body: "later", scheduledEnqueueTimeUtc: at });
@@ -31,7 +31,7 @@ async function annotated(bus) {
   await expectCounts(bus, "orders", { active: 0, scheduled: 0 });
 }
 
-/** A schedule request answers with a number for each message, in order. */
+/** The response to a schedule request has a sequence number for each message, in order. */
 async function by_request(bus) {
   const sender = bus.sender("orders");
   const numbers = await sender.scheduleMessages([{ body: "a" }, { body: "b" }], later(300));
@@ -52,7 +52,7 @@ async function by_request(bus) {
   }
 }
 
-/** A time that has passed is now. */
+/** A message scheduled for a time in the past is active at once. */
 async function past(bus) {
   await bus.send("orders", { body: "late", scheduledEnqueueTimeUtc: later(-60) });
   const receiver = bus.receiver("orders");
@@ -62,7 +62,7 @@ async function past(bus) {
 }
 
 /**
- * A batch may hold messages for now and for later. The SDK copies the first one's properties to the
+ * A batch may contain scheduled and other messages. The SDK copies the first one's properties to the
  * envelope, the time among them; each message's own count.
  */
 async function batch(bus) {
@@ -77,7 +77,7 @@ async function batch(bus) {
   }
 }
 
-/** A cancelled message never comes; the others do. */
+/** A cancelled message is never delivered; the others are. */
 async function cancelled(bus) {
   const sender = bus.sender("orders");
   const numbers = await sender.scheduleMessages([{ body: "a" }, { body: "b" }, { body: "c" }], later(60));
@@ -92,7 +92,7 @@ async function cancelled(bus) {
   await receiveNothing(receiver);
 }
 
-/** What is unknown, cancelled or active by now cannot be cancelled, and all or none are. */
+/** Unknown, cancelled and active messages cannot be cancelled; either all are cancelled or none. */
 async function cancel_refused(bus) {
   const sender = bus.sender("orders");
   const refused = (numbers) => expectError("MessageNotFound", sender.cancelScheduledMessages(numbers));
@@ -111,7 +111,7 @@ async function cancel_refused(bus) {
   await receiver.completeMessage(message);
 }
 
-/** The time to live begins when the message becomes active: at 5:00, so that it ends at 15:00. */
+/** The time to live starts when the message becomes active: at 5:00, so that it ends at 15:00. */
 async function expires(bus) {
   await bus.send("expiring", { body: "short", scheduledEnqueueTimeUtc: later(300), timeToLive: 600_000 });
   await bus.advance(840);
@@ -130,7 +130,7 @@ function plain(numbers) {
   return numbers.map((each) => each.toNumber());
 }
 
-/** Asserts an instant, but for the time that the case itself takes. */
+/** Asserts a time, with a tolerance for the duration of the case. */
 function expectClose(what, actual, expected) {
   if (Math.abs(actual.getTime() - expected.getTime()) > 15_000) {
     throw new Error(`${what}: expected about ${expected.toISOString()}, got ${actual.toISOString()}`);

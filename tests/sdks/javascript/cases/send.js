@@ -1,4 +1,4 @@
-/** Sending: one message, a list, a batch, and what of a message arrives at the other end. */
+/** Sending: one message, a list, a batch, and the properties that arrive at the receiver. */
 "use strict";
 
 const { expect, receive, text } = require("../bus");
@@ -9,7 +9,7 @@ async function single(bus) {
   await expectBodies(bus, ["first", "second"]);
 }
 
-/** Each message goes when the one before is accepted. */
+/** Each message is sent when the previous one has been accepted. */
 async function one_by_one(bus) {
   const sender = bus.sender("orders");
   for (let left = Number(process.env.SERVICEBUS_SENDS ?? 20); left > 0; left -= 1) {
@@ -18,14 +18,14 @@ async function one_by_one(bus) {
   await sender.close();
 }
 
-/** A list goes out as one transfer and arrives as its messages. */
+/** A list is sent as one transfer, and its messages arrive separately. */
 async function list_of_messages(bus) {
   const bodies = Array.from({ length: 5 }, (_, number) => `order ${number}`);
   await bus.send("orders", bodies.map((body) => ({ body })));
   await expectBodies(bus, bodies);
 }
 
-/** A batch takes messages up to its size, says when it is full, and arrives whole. */
+/** A batch accepts messages up to its size, reports when it is full, and arrives completely. */
 async function batch(bus) {
   const sender = bus.sender("orders");
   const messages = await sender.createMessageBatch({ maxSizeInBytes: 4096 });
@@ -38,7 +38,7 @@ async function batch(bus) {
   await expectBodies(bus, Array(messages.count).fill("x".repeat(512)));
 }
 
-/** Everything an application can set on a message is what the receiver reads. */
+/** The receiver reads every property that an application can set on a message. */
 async function properties(bus) {
   const instant = new Date("2024-02-29T12:30:15.250Z");
   const applicationProperties = {
@@ -71,7 +71,7 @@ async function properties(bus) {
   for (const [name, value] of Object.entries(standard)) {
     expect(name, message[name], value);
   }
-  // The SDK hands instants out as milliseconds since 1970.
+  // The SDK returns times as milliseconds since 1970.
   expect("application properties", message.applicationProperties, { ...applicationProperties, instant: instant.getTime() });
   expect("body", message.body, { total: 3 });
   expect("sequence number", message.sequenceNumber.toNumber(), 1);
@@ -86,7 +86,7 @@ async function properties(bus) {
   await receiver.completeMessage(message);
 }
 
-/** The broker gives a message an id where the application does not (D30). */
+/** The broker generates an id for a message that has none (D30). */
 async function without_id(bus) {
   await bus.send("orders", { body: "no id" });
   const receiver = bus.receiver("orders");
@@ -95,7 +95,7 @@ async function without_id(bus) {
   await receiver.completeMessage(message);
 }
 
-/** Bodies that are an AMQP value or sequences arrive as such, whatever they hold. */
+/** Bodies that are an AMQP value or sequences arrive unchanged, whatever they contain. */
 async function body_kinds(bus) {
   const sent = [
     { bodyType: "value", body: { total: 3, lines: ["a", "b"] } },
@@ -132,7 +132,7 @@ async function annotated(bus) {
   await receiver.completeMessage(message);
 }
 
-/** Receives and completes what is in the queue: these bodies in this order, numbered from 1. */
+/** Receives and completes all messages of the queue: these bodies in this order, numbered from 1. */
 async function expectBodies(bus, bodies) {
   const receiver = bus.receiver("orders");
   const messages = await receive(receiver, bodies.length);

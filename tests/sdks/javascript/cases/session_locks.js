@@ -1,15 +1,15 @@
 /**
- * Locks of sessions: renewed in time, by the application or the SDK, or lost with all that was received.
+ * Session locks: renewed in time, by the application or the SDK, or lost with the locks of received messages.
  *
  * Source: message-sessions, and D17 for a changed queue. The locks of `quick-carts` last twenty seconds: the
- * SDK renews a lock that has ten seconds left, by its own clock. It does so for every receiver unless told otherwise.
+ * SDK renews a lock that has ten seconds left, by its own clock. It does so for every receiver by default.
  */
 "use strict";
 
 const { expect, expectCounts, expectError, expectFreshLock, receive, text, until, within } = require("../bus");
 const { cart } = require("./sessions");
 
-/** A session's lock renewed in time lasts, and the locks of its messages with it. */
+/** Renewing a session's lock in time also extends the locks of its messages. */
 async function renews(bus) {
   await bus.send("carts", cart("1", "slow"));
   const receiver = await bus.session("carts", "1");
@@ -23,7 +23,7 @@ async function renews(bus) {
   await expectCounts(bus, "carts", { active: 0, locked: 0 });
 }
 
-/** Settling after the lock's end raises the SDK's own error, and the messages come back counted. */
+/** Settling after the lock has expired raises the SDK's error, and the messages are redelivered and counted. */
 async function loses_lock(bus) {
   await bus.send("carts", cart("1", "late"), cart("1", "later"));
   for (const [number, settle] of ["completeMessage", "abandonMessage", "deadLetterMessage"].entries()) {
@@ -40,7 +40,7 @@ async function loses_lock(bus) {
   await expectCounts(bus, "carts", { active: 2, locked: 0 });
 }
 
-/** Renewing after the lock's end raises the same error, and so does a receive. */
+/** Renewing after the lock has expired raises the same error, and so does a receive. */
 async function loses_lock_on_renewal(bus) {
   for (const attempt of [
     (receiver) => receiver.renewSessionLock(),
@@ -52,7 +52,7 @@ async function loses_lock_on_renewal(bus) {
   }
 }
 
-/** A handler is told that its session is lost. */
+/** The error handler is called when the session is lost. */
 async function loses_lock_streaming(bus) {
   const receiver = await bus.session("carts", "1");
   const lost = new Promise((resolve) => {
@@ -62,7 +62,7 @@ async function loses_lock_streaming(bus) {
   await expectLost(Promise.reject(await within("the end of the session", lost)));
 }
 
-/** Who waits for a session gets one whose lock ends, although its receiver is still there. */
+/** A waiting receiver gets a session whose lock expires, although its receiver is still attached. */
 async function passes_on(bus) {
   await bus.send("carts", cart("1", "stuck"));
   await receive(await bus.session("carts", "1"));
@@ -74,7 +74,7 @@ async function passes_on(bus) {
   await receiver.completeMessage(message);
 }
 
-/** Locks that run out count like abandons, up to the dead-letter queue. */
+/** Expired locks count as deliveries, as abandons do, until the message is dead-lettered. */
 async function expires_to_the_limit(bus) {
   await bus.send("limited-carts", cart("1", "forgotten"), cart("1", "unseen"));
   for (const deliveries of [0, 1]) {
@@ -100,7 +100,7 @@ async function changed(bus) {
   const holder = await bus.session("carts", "1");
   const [held] = await receive(holder);
   await bus.configure("carts", { MaxDeliveryCount: 5 });
-  // The answer comes behind the end of the link, so that the SDK knows of that when it settles: it waits a minute for
+  // The response arrives after the detach, so that the SDK knows of the detach when it settles: it waits a minute for
   // the outcome of a settlement that crosses it.
   await expectLost(holder.renewSessionLock());
   await expectLost(holder.completeMessage(held));
@@ -110,7 +110,7 @@ async function changed(bus) {
   await receiver.completeMessage(message);
 }
 
-/** The SDK renews a session's lock by itself, past the lock's first duration. */
+/** The SDK renews a session's lock automatically, beyond the lock's first duration. */
 async function auto_renewed(bus) {
   await bus.send("quick-carts", cart("1", "slow"));
   const receiver = await bus.session("quick-carts", "1");
@@ -122,7 +122,7 @@ async function auto_renewed(bus) {
   await expectCounts(bus, "quick-carts", { active: 0, locked: 0 });
 }
 
-/** What an operation is answered with when the session's lock is over. */
+/** The error of an operation after the session's lock has expired. */
 function expectLost(refused) {
   return expectError("SessionLockLost", refused);
 }

@@ -1,5 +1,5 @@
 /**
- * Messages of sessions: in strict order, and what becomes of them without a receiver's success.
+ * Messages of sessions: their strict order, and their state when a receiver does not complete them.
  *
  * Source: message-sessions, message-deferral, message-browsing, service-bus-dead-letter-queues.
  */
@@ -16,9 +16,9 @@ const {
   receiveNothing,
   text,
 } = require("../bus");
-const { cart, expectWords } = require("./sessions");
+const { cart, expectErrorText } = require("./sessions");
 
-/** An abandoned message is the next one again, before all that follow it in its session. */
+/** An abandoned message is the next one again, before the later messages of its session. */
 async function in_order(bus) {
   await bus.send("carts", ...["a", "b", "c", "d"].map((body) => cart("1", body)));
   const receiver = await bus.session("carts", "1");
@@ -39,7 +39,7 @@ async function in_order(bus) {
   await completeAll(receiver, messages);
 }
 
-/** A deferred message is received by its number, by who holds its session. */
+/** A deferred message is received by its sequence number, by the receiver of its session. */
 async function deferred(bus) {
   await bus.send("carts", cart("1", "a"), cart("1", "b"));
   const deferring = await bus.session("carts", "1");
@@ -61,7 +61,7 @@ async function deferred(bus) {
   await expectCounts(bus, "carts", { active: 0, deferred: 0, locked: 0 });
 }
 
-/** A session that holds deferred messages alone is not the next one. */
+/** A session that has only deferred messages is not the next available session. */
 async function deferred_alone(bus) {
   await bus.send("carts", cart("1", "a"));
   const receiver = await bus.session("carts", "1");
@@ -73,7 +73,7 @@ async function deferred_alone(bus) {
   await impatient.close();
 }
 
-/** A session receiver peeks at its session alone; peeking without one goes across them all. */
+/** A session receiver peeks only at its session; other receivers peek at all sessions. */
 async function peeked(bus) {
   await bus.send("carts", cart("1", "a"), cart("2", "b"), cart("1", "c"));
   const receiver = await bus.session("carts", "1");
@@ -84,13 +84,13 @@ async function peeked(bus) {
   ]);
   const [last] = await receiver.peekMessages(10, { fromSequenceNumber: number(2) });
   expect("from the second on", [text(last), last.sessionId], ["c", "1"]);
-  // A peek that does not say where to begin goes on behind the last one at the queue, of whichever receiver.
+  // A peek without a sequence number continues after the last peek at the queue, by any receiver.
   const all = await bus.receiver("carts").peekMessages(10, { fromSequenceNumber: number(1) });
   expect("messages of the queue", all.map(text), ["a", "b", "c"]);
   await expectCounts(bus, "carts", { active: 3, locked: 0 });
 }
 
-/** Dead letters are received without a session, whose id they keep. */
+/** Dead-lettered messages are received without a session, and keep its id. */
 async function dead_lettered(bus) {
   await bus.send("carts", cart("1", "bad"), cart("2", "worse"));
   for (const sessionId of ["1", "2"]) {
@@ -110,7 +110,7 @@ async function dead_lettered(bus) {
   await expectCounts(bus, "carts", { active: 0, dead_letter: 0 });
 }
 
-/** A message at its last delivery leaves its session to those behind it. */
+/** After its last delivery a message leaves the session to the next messages. */
 async function abandons_to_the_limit(bus) {
   await bus.send("limited-carts", cart("1", "poison"), cart("1", "good"));
   const receiver = await bus.session("limited-carts", "1");
@@ -128,7 +128,7 @@ async function abandons_to_the_limit(bus) {
   await deadLetters.completeMessage(dead);
 }
 
-/** A session queue takes no message without a session id, and none of a batch with one. */
+/** A session queue rejects a message without a session id, and a batch that contains one. */
 async function without_id(bus) {
   const sender = bus.sender("carts");
   await expectNoSessionId(sender.sendMessages({ body: "lost" }));
@@ -137,22 +137,22 @@ async function without_id(bus) {
   await expectCounts(bus, "carts", { active: 0, scheduled: 0, dead_letter: 0 });
 }
 
-/** A topic takes a message without a session id, and a session subscription dead-letters it. */
+/** A topic accepts a message without a session id, and a session subscription dead-letters it. */
 async function without_id_at_subscription(bus) {
   await bus.send("steps", { body: "stray" }, cart("1", "a"));
   await expectCounts(bus, "steps/Subscriptions/all", { active: 2, dead_letter: 0 });
   await expectCounts(bus, "steps/Subscriptions/by-cart", { active: 1, dead_letter: 1 });
-  await expectDeadForWantOfId(bus.subscriber("steps", "by-cart", { subQueueType: "deadLetter" }));
+  await expectDeadWithoutSessionId(bus.subscriber("steps", "by-cart", { subQueueType: "deadLetter" }));
 }
 
-/** A message that is forwarded joins its session, or is dead-lettered where it has none. */
+/** A forwarded message joins its session, or is dead-lettered if it has none. */
 async function forwarded(bus) {
   await bus.send("inbox", cart("1", "a"), { body: "stray" });
   const receiver = await bus.session("carts", "1");
   const [message] = await receive(receiver);
   expect("body", text(message), "a");
   await receiver.completeMessage(message);
-  await expectDeadForWantOfId(bus.deadLetters("carts"));
+  await expectDeadWithoutSessionId(bus.deadLetters("carts"));
 }
 
 /** A scheduled message joins its session when it becomes active. */
@@ -173,7 +173,7 @@ async function scheduled(bus) {
   await expectCounts(bus, "carts", { active: 1, scheduled: 0 });
 }
 
-/** A message of a session expires like any other, and those behind it are next. */
+/** A message of a session expires like any other, and the following ones are delivered next. */
 async function expires(bus) {
   await bus.send("carts", cart("1", "old", { timeToLive: 30_000 }), cart("1", "new"));
   await bus.advance(31);
@@ -187,7 +187,7 @@ async function expires(bus) {
   await deadLetters.completeMessage(dead);
 }
 
-/** A reply finds the session that the request named. */
+/** A reply arrives in the session that the request specifies. */
 async function replies(bus) {
   await bus.send("carts", cart("requests", "ask", { replyTo: "carts", replyToSessionId: "answers-7" }));
   const requests = await bus.session("carts", "requests");
@@ -201,14 +201,14 @@ async function replies(bus) {
   await answers.completeMessage(answer);
 }
 
-/** What a message without a session id is refused with. */
+/** The error for a message without a session id. */
 async function expectNoSessionId(refused) {
   const error = await expectError("GeneralError", refused);
-  expectWords(error, "The SessionId was not set on a message, and it cannot be sent to the entity.");
+  expectErrorText(error, "The SessionId was not set on a message, and it cannot be sent to the entity.");
 }
 
-/** Receives the one dead letter that has no session id. */
-async function expectDeadForWantOfId(receiver) {
+/** Receives the only dead-lettered message, which has no session id. */
+async function expectDeadWithoutSessionId(receiver) {
   const [message] = await receive(receiver);
   expect("body", text(message), "stray");
   expect("session id", message.sessionId, undefined);

@@ -1,5 +1,5 @@
 /**
- * State of sessions: opaque bytes that outlive messages and receivers.
+ * Session states, which outlive messages and receivers.
  *
  * Source: message-sessions. This SDK writes what is not a buffer as JSON, null too, so that a state that it
  * sets to null is there for other SDKs.
@@ -7,9 +7,9 @@
 "use strict";
 
 const { expect, expectError, receive } = require("../bus");
-const { cart, expectWords } = require("./sessions");
+const { cart, expectErrorText } = require("./sessions");
 
-/** A session has no state until its holder sets one. */
+/** A session has no state until its receiver sets one. */
 async function set_and_read(bus) {
   const receiver = await bus.session("carts", "1");
   expect("state at first", await receiver.getSessionState(), null);
@@ -47,7 +47,7 @@ async function outlives(bus) {
   expect("state for the third receiver", await third.getSessionState(), "half done");
 }
 
-/** Sessions of a subscription have states of their own. */
+/** Sessions of a subscription have separate states. */
 async function subscription(bus) {
   const receiver = await bus.subscriberSession("steps", "by-cart", "1");
   await receiver.setSessionState("half done");
@@ -56,13 +56,13 @@ async function subscription(bus) {
   expect("state of the queue's session", await other.getSessionState(), null);
 }
 
-/** A state has 256 KiB at most; one that is refused changes nothing. */
+/** A state has at most 256 KiB; a larger one is rejected and changes nothing. */
 async function too_large(bus) {
   const largest = Buffer.alloc(256 * 1024, 255);
   const receiver = await bus.session("carts", "1");
   await receiver.setSessionState(largest);
   const error = await expectError("MessageSizeExceeded", receiver.setSessionState(Buffer.alloc(256 * 1024 + 1, 255)));
-  expectWords(error, "262144");
+  expectErrorText(error, "262144");
   expect("length of the state", (await receiver.getSessionState()).length, largest.length);
 }
 

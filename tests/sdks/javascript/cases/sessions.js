@@ -22,7 +22,7 @@ const {
   within,
 } = require("../bus");
 
-/** A session is accepted by its id and gives its own messages alone. */
+/** A session is accepted by its id, and delivers only its own messages. */
 async function by_id(bus) {
   await bus.send("carts", cart("1", "a"), cart("2", "b"), cart("1", "c"));
   const receiver = await bus.session("carts", "1");
@@ -37,7 +37,7 @@ async function by_id(bus) {
   await expectCounts(bus, "carts", { active: 1, locked: 0 });
 }
 
-/** A session that holds nothing is accepted by its id, and gives what comes later. */
+/** An empty session is accepted by its id, and delivers messages that arrive later. */
 async function empty(bus) {
   const receiver = await bus.session("carts", "1");
   await receiveNothing(receiver);
@@ -47,7 +47,7 @@ async function empty(bus) {
   await receiver.completeMessage(message);
 }
 
-/** The next session is the free one whose first message came first. */
+/** The next available session is the unlocked one whose first message is the oldest. */
 async function next_available(bus) {
   await bus.send("carts", cart("2", "a"), cart("1", "b"), cart("2", "c"));
   const first = await bus.nextSession("carts");
@@ -65,7 +65,7 @@ async function next_available(bus) {
   await expectCounts(bus, "carts", { active: 0, locked: 0 });
 }
 
-/** A receiver waits for a session until one is there. */
+/** A receiver waits until a session is available. */
 async function waits_for_next(bus) {
   const opening = bus.nextSession("carts");
   const first = await Promise.race([opening, pause(NOTHING_MILLISECONDS)]);
@@ -78,7 +78,7 @@ async function waits_for_next(bus) {
   await receiver.completeMessage(message);
 }
 
-/** A receiver that gets no session is told so when it has waited as long as it wanted to. */
+/** A receiver that gets no session gets an error after its timeout. */
 async function times_out(bus) {
   await bus.send("carts", cart("1", "taken"));
   await bus.session("carts", "1");
@@ -86,15 +86,15 @@ async function times_out(bus) {
   const begin = Date.now();
   const error = await expectError("ServiceTimeout", impatient.nextSession("carts"));
   const waited = Date.now() - begin;
-  expectWords(error, "The operation did not complete within the allotted timeout of 00:00:0");
-  // The SDK asks for a little less; the broker's own 65 seconds would be too long for the case.
+  expectErrorText(error, "The operation did not complete within the allotted timeout of 00:00:0");
+  // The SDK requests a little less; the broker's default of 65 seconds would be too long for the case.
   if (waited < 1_800) {
-    throw new Error(`told after ${waited} ms instead of two seconds`);
+    throw new Error(`the error arrived after ${waited} ms instead of two seconds`);
   }
   await impatient.close();
 }
 
-/** Who no longer wants a session gives it to the next; this SDK notices when it is given one. */
+/** A receiver that stops waiting leaves the session to the next one; this SDK does so when it gets the session. */
 async function cancelled(bus) {
   const controller = new AbortController();
   const opening = bus.nextSession("carts", { abortSignal: controller.signal });
@@ -120,7 +120,7 @@ async function taken(bus) {
   expect("session id", receiver.sessionId, "1");
 }
 
-/** A closed receiver frees its session at once, and what it did not settle comes again, uncounted. */
+/** A closed receiver unlocks its session at once, and unsettled messages are delivered again, uncounted. */
 async function closed(bus) {
   await bus.send("carts", ...["a", "b", "c"].map((body) => cart("1", body)));
   const closing = await bus.session("carts", "1");
@@ -135,7 +135,7 @@ async function closed(bus) {
   await completeAll(receiver, messages);
 }
 
-/** Receivers of different sessions work at the same time and do not see each other's messages. */
+/** Receivers of different sessions work at the same time and do not get each other's messages. */
 async function side_by_side(bus) {
   await bus.send("carts", ...numbered(9));
   const receivers = await Promise.all([1, 2, 3].map(() => bus.nextSession("carts")));
@@ -150,7 +150,7 @@ async function side_by_side(bus) {
   await expectCounts(bus, "carts", { active: 0, locked: 0 });
 }
 
-/** Handlers of several sessions see their own messages, in order, and each is completed for them. */
+/** Handlers of several sessions get their own messages, in order, and each is completed automatically. */
 async function streams(bus) {
   await bus.send("carts", ...numbered(9));
   const seen = { 0: [], 1: [], 2: [] };
@@ -174,7 +174,7 @@ async function streams(bus) {
   await expectCounts(bus, "carts", { active: 0, locked: 0 });
 }
 
-/** A session receiver may delete what it receives. */
+/** A session receiver may use receive-and-delete. */
 async function receive_and_delete(bus) {
   await bus.send("carts", cart("1", "a"), cart("2", "b"), cart("1", "c"));
   const receiver = await bus.session("carts", "1", { receiveMode: "receiveAndDelete" });
@@ -182,7 +182,7 @@ async function receive_and_delete(bus) {
   await expectCounts(bus, "carts", { active: 1, locked: 0 });
 }
 
-/** A subscription may require sessions of its own, whatever its neighbours do. */
+/** A subscription may require sessions, whether or not others of the topic do. */
 async function subscription(bus) {
   await bus.send("steps", cart("1", "a"), cart("2", "b"), cart("1", "c"));
   const receiver = await bus.subscriberSession("steps", "by-cart", "1");
@@ -197,32 +197,32 @@ async function subscription(bus) {
   await expectCounts(bus, "steps/Subscriptions/by-cart", { active: 1 });
 }
 
-/** A session queue or subscription has no receivers without a session. */
+/** A session queue or subscription rejects receivers without a session. */
 async function plain_receiver(bus) {
-  const words =
+  const description =
     "It is not possible for an entity that requires sessions to create a non-sessionful message receiver.";
   for (const receiver of [bus.receiver("carts"), bus.subscriber("steps", "by-cart")]) {
-    expectWords(await expectError("GeneralError", receiver.receiveMessages(1, { maxWaitTimeInMs: 30_000 })), words);
+    expectErrorText(await expectError("GeneralError", receiver.receiveMessages(1, { maxWaitTimeInMs: 30_000 })), description);
   }
 }
 
-/** An entity without sessions has no session receivers, and dead letters have no sessions. */
+/** An entity without sessions rejects session receivers, and so does a dead-letter queue. */
 async function on_plain_queue(bus) {
   for (const entity of ["orders", "steps/Subscriptions/all", "carts/$DeadLetterQueue"]) {
     const error = await expectError("GeneralError", bus.nextSession(entity));
-    expectWords(error, "A sessionful message receiver cannot be created on an entity that does not require sessions.");
+    expectErrorText(error, "A sessionful message receiver cannot be created on an entity that does not require sessions.");
     await expectNotAccepted(bus.session(entity, "1"));
   }
 }
 
-/** An id has 128 characters at most. */
+/** A session id has at most 128 characters. */
 async function long_id(bus) {
   const receiver = await bus.session("carts", "c".repeat(128));
   expect("session id", receiver.sessionId, "c".repeat(128));
   await expectNotAccepted(bus.session("carts", "c".repeat(129)));
 }
 
-/** A disabled queue ends its session receivers and accepts no others. */
+/** A disabled queue detaches its session receivers and rejects new ones. */
 async function disabled(bus) {
   const receiver = await bus.session("carts", "1");
   const lost = new Promise((resolve) => {
@@ -249,16 +249,16 @@ function numbered(count) {
   return Array.from({ length: count }, (_, number) => cart(`${number % 3}`, `${number}`));
 }
 
-/** For any reason for which a session is refused by its id, this SDK says that another client may have it. */
+/** When a session is rejected by its id for any reason, this SDK reports that another client may have locked it. */
 async function expectNotAccepted(accepting) {
   const error = await expectError("SessionCannotBeLocked", accepting);
-  expectWords(error, "It may be locked by another receiver.");
+  expectErrorText(error, "It may be locked by another receiver.");
 }
 
-/** Asserts that an error says this. */
-function expectWords(error, words) {
-  if (!error.message.includes(words)) {
-    throw new Error(`expected the words "${words}" in "${error.message}"`);
+/** Asserts that an error has this text. */
+function expectErrorText(error, description) {
+  if (!error.message.includes(description)) {
+    throw new Error(`expected the text "${description}" in "${error.message}"`);
   }
 }
 
@@ -269,7 +269,7 @@ module.exports = {
   closed,
   disabled,
   empty,
-  expectWords,
+  expectErrorText,
   long_id,
   next_available,
   on_plain_queue,

@@ -3,7 +3,7 @@
 
 const { expect, expectCounts, receive, text } = require("../bus");
 
-/** A completed message is gone, and settling it again is refused by the SDK itself. */
+/** A completed message is removed; the SDK itself rejects settling it again. */
 async function completes(bus) {
   await bus.send("orders", { body: "done" });
   const receiver = bus.receiver("orders");
@@ -14,7 +14,7 @@ async function completes(bus) {
   await expectCounts(bus, "orders", { active: 0, dead_letter: 0 });
 }
 
-/** An abandoned message comes back at once, counted, at its old place and with its new properties. */
+/** An abandoned message is available again at once, counted, at its old position and with new properties. */
 async function abandons(bus) {
   await bus.send("orders", { body: "first", applicationProperties: { kept: "k", changed: 1 } }, { body: "second" });
   const receiver = bus.receiver("orders");
@@ -30,7 +30,7 @@ async function abandons(bus) {
   await receiver.completeMessage(second);
 }
 
-/** The last delivery a queue allows ends in the dead-letter queue, its count kept (D4). */
+/** After the last delivery that a queue allows, a message is dead-lettered and keeps its delivery count (D4). */
 async function abandons_to_the_limit(bus) {
   await bus.send("limited", { body: "poison", messageId: "p-1" });
   const receiver = bus.receiver("limited");
@@ -50,7 +50,7 @@ async function abandons_to_the_limit(bus) {
   await expectCounts(bus, "limited", { active: 0, dead_letter: 0 });
 }
 
-/** A dead-lettered message carries the application's reason and the properties it changed. */
+/** A dead-lettered message has the application's reason and the properties that it changed. */
 async function dead_letters(bus) {
   await bus.send("orders", { body: "bad", applicationProperties: { kept: 1, changed: "before" } });
   const receiver = bus.receiver("orders");

@@ -1,5 +1,5 @@
 /**
- * Entity status: what a disabled queue refuses, when a link opens and when one is open.
+ * Entity status: operations that a disabled queue rejects, when a link attaches and when one is attached.
  *
  * Source: entity-suspend, and D27 for what is locked.
  */
@@ -7,7 +7,7 @@
 
 const { expect, expectCounts, expectError, receive, text } = require("../bus");
 
-/** No client may send to a disabled queue or receive from it; what it holds stays. */
+/** No client may send to a disabled queue or receive from it; its messages are kept. */
 async function disabled(bus) {
   await bus.send("orders", { body: "kept" });
   await bus.configure("orders", { Status: "Disabled" });
@@ -17,7 +17,7 @@ async function disabled(bus) {
   await expectReceive(bus, "kept");
 }
 
-/** One may receive from a queue that is disabled for sends. */
+/** Clients can receive from a queue that is disabled for sends. */
 async function send_disabled(bus) {
   await bus.send("orders", { body: "kept" });
   await bus.configure("orders", { Status: "SendDisabled" });
@@ -25,7 +25,7 @@ async function send_disabled(bus) {
   await expectReceive(bus, "kept");
 }
 
-/** One may send to a queue that is disabled for receives. */
+/** Clients can send to a queue that is disabled for receives. */
 async function receive_disabled(bus) {
   await bus.configure("orders", { Status: "ReceiveDisabled" });
   await bus.send("orders", { body: "kept" });
@@ -33,7 +33,7 @@ async function receive_disabled(bus) {
   await expectCounts(bus, "orders", { active: 1, locked: 0 });
 }
 
-/** An open sender is refused while the queue is disabled, and goes on afterwards. */
+/** An open sender is rejected while the queue is disabled, and can send afterwards. */
 async function open_sender(bus) {
   const sender = bus.sender("orders");
   await sender.sendMessages({ body: "before" });
@@ -67,13 +67,13 @@ async function open_receiver(bus) {
   await expectReceive(bus, "kept");
 }
 
-/** A lock runs on while its queue is disabled (D27), unless it ends with its link (D2). */
+/** A lock keeps its expiry time while its queue is disabled (D27), unless it ends with its link (D2). */
 async function locked(bus) {
   await bus.send("orders", { body: "held" });
   const receiver = bus.receiver("orders");
   const [held] = await receive(receiver);
   await bus.configure("orders", { Status: "Disabled" });
-  // The answer comes behind the end of the link, so that the SDK knows of that when it settles.
+  // The response arrives after the detach, so that the SDK knows of the detach when it settles.
   await expectDisabled(receiver.renewMessageLock(held));
   await expectDisabled(receiver.completeMessage(held));
   await bus.configure("orders", { Status: "Active" });

@@ -1,5 +1,5 @@
 /**
- * Topics: what is sent to one arrives at its subscriptions, as their rules say.
+ * Topics: subscriptions receive the messages that their rules match.
  *
  * Source: service-bus-queues-topics-subscriptions, topic-filters, service-bus-auto-forwarding,
  * duplicate-detection, service-bus-dead-letter-queues. `prices` has the subscriptions `all`, `cheap`
@@ -11,7 +11,7 @@
 
 const { expect, expectCounts, expectError, later, receive, receiveNothing, text } = require("../bus");
 
-/** Every subscription that wants a message has a copy of its own, under a number of its own. */
+/** Every subscription that matches a message has its own copy, with its own sequence number. */
 async function fans_out(bus) {
   const second = { ...price("b", 8), messageId: "p-17", correlationId: "c", subject: "changed" };
   await bus.send("prices", price("a", 12), second);
@@ -41,7 +41,7 @@ async function fans_out(bus) {
   await expectCounts(bus, "prices/Subscriptions/all", { active: 0, locked: 0 });
 }
 
-/** A batch is judged message by message; values are compared by their types and texts by their case. */
+/** The messages of a batch are matched separately; values are compared by type, texts by case. */
 async function filtered(bus) {
   await bus.send("prices", [
     price("text", "5"),
@@ -63,7 +63,7 @@ async function filtered(bus) {
   }
 }
 
-/** Rules without an action make one copy together, one with an action another, changed and with its name. */
+/** Rules without an action create one copy together; one with an action creates another, changed copy. */
 async function actions(bus) {
   const properties = { level: 2, secret: "s", kept: "k" };
   const fire = { body: "fire", subject: "new", applicationProperties: properties };
@@ -82,7 +82,7 @@ async function actions(bus) {
   }
 }
 
-/** A subscription's messages are settled like a queue's, and others' copies know nothing of it. */
+/** A subscription's messages are settled like a queue's, independently of other copies. */
 async function settled(bus) {
   await bus.send("prices", price("a", 1), price("b", 2), price("c", 3));
   const receiver = bus.subscriber("prices", "all");
@@ -103,7 +103,7 @@ async function settled(bus) {
   await expectCounts(bus, "prices/Subscriptions/cheap", { active: 3 });
 }
 
-/** Every subscription has a dead-letter queue, filled on request, by the delivery limit and by a lock's end. */
+/** Every subscription has a dead-letter queue, for rejected messages, the delivery limit and expired locks. */
 async function dead_letters(bus) {
   await bus.send("jobs", { body: "bad" }, { body: "poison" }, { body: "stuck" });
   const receiver = bus.subscriber("jobs", "limited");
@@ -133,7 +133,7 @@ async function dead_letters(bus) {
   await expectCounts(bus, "jobs/Subscriptions/limited", { dead_letter: 0 });
 }
 
-/** A topic keeps what is scheduled; the rules see it when it is due, and not what is cancelled. */
+/** A topic keeps scheduled messages; rules evaluate them when they are due, and cancelled ones never. */
 async function scheduled(bus) {
   const at = later(300);
   await bus.send("prices", { ...price("annotated", 1), scheduledEnqueueTimeUtc: at });
@@ -159,7 +159,7 @@ async function scheduled(bus) {
   }
 }
 
-/** The time to live counts in every subscription by itself. */
+/** The time to live applies in every subscription separately. */
 async function expires(bus) {
   await bus.send("prices", { ...price("old", 1), timeToLive: 30_000 });
   const receiver = bus.subscriber("prices", "all");
@@ -170,7 +170,7 @@ async function expires(bus) {
   await expectCounts(bus, "prices/Subscriptions/cheap", { active: 0, dead_letter: 0 });
 }
 
-/** A subscription's own time to live counts, and its dead letters say so. */
+/** A subscription's own time to live applies, and its dead-lettered messages have that reason. */
 async function expires_by_default(bus) {
   await bus.send("checks", { body: "old" });
   await bus.advance(301);
@@ -180,7 +180,7 @@ async function expires_by_default(bus) {
   await deadLetters.completeMessage(message);
 }
 
-/** What a rule fails on is dead-lettered by the subscription that wants it so, and no other has it. */
+/** A message whose filter fails is dead-lettered by a subscription configured so; no other subscription gets it. */
 async function evaluation_errors(bus) {
   const parts = (number) => ({ body: `${number}`, applicationProperties: { parts: number } });
   await bus.send("checks", parts(0), parts(5));
@@ -198,7 +198,7 @@ async function evaluation_errors(bus) {
   await deadLetters.completeMessage(message);
 }
 
-/** A subscription forwards like a queue: its messages here, its dead letters there. */
+/** A subscription forwards like a queue: messages and dead-lettered messages to different queues. */
 async function forwards(bus) {
   await bus.send("calls", { body: "call", messageId: "c-1", applicationProperties: { n: 1 } });
   const orders = bus.receiver("orders");
@@ -217,10 +217,10 @@ async function forwards(bus) {
   await failures.completeMessage(failure);
   const receiving = bus.subscriber("calls", "to-orders").receiveMessages(1, { maxWaitTimeInMs: 30_000 });
   const error = await expectError("GeneralError", receiving);
-  expect("whether it says why", error.message.startsWith("InvalidOperationError"), true);
+  expect("whether the error has the reason", error.message.startsWith("InvalidOperationError"), true);
 }
 
-/** A topic drops a message whose id it knows, for all its subscriptions. */
+/** A topic drops a duplicate message for all its subscriptions. */
 async function duplicates(bus) {
   await bus.send("calls", { body: "first", messageId: "c-1" }, { body: "again", messageId: "c-1" });
   await bus.advance(301);
@@ -234,7 +234,7 @@ async function duplicates(bus) {
   await receiveNothing(receiver);
 }
 
-/** Names are found in any case. */
+/** Names are case-insensitive. */
 async function addresses(bus) {
   await bus.send("PRICES", price("a", 1));
   const receiver = bus.receiver("Prices/subscriptions/ALL");
@@ -243,7 +243,7 @@ async function addresses(bus) {
   await expectCounts(bus, "prices/Subscriptions/all", { active: 0 });
 }
 
-/** Nothing can be sent to a subscription, and nothing received from a topic. */
+/** Clients cannot send to a subscription or receive from a topic. */
 async function wrong_direction(bus) {
   for (const attempt of [
     () => bus.send("prices/Subscriptions/all", { body: "lost" }),
@@ -251,7 +251,7 @@ async function wrong_direction(bus) {
     () => bus.deadLetters("prices").receiveMessages(1, { maxWaitTimeInMs: 30_000 }),
   ]) {
     const error = await expectError("GeneralError", attempt());
-    expect("whether it says why", error.message.startsWith("InvalidOperationError"), true);
+    expect("whether the error has the reason", error.message.startsWith("InvalidOperationError"), true);
   }
   await expectCounts(bus, "prices/Subscriptions/all", { active: 0 });
 }

@@ -1,1 +1,1 @@
-"""The cases, one module per topic; each takes a `Bus` and returns when it holds."""
+"""The cases, one module per topic; each takes a `Bus` and returns if it passes."""

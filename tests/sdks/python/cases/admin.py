@@ -1,6 +1,6 @@
-"""The administration client: entities and rules are made, read, listed, changed and removed.
+"""The administration client: entities and rules are created, read, listed, updated and deleted.
 
-Source: the SDK's own tests of its client, spec/admin-http.md. It speaks TLS alone, with the emulator's
+Source: the SDK's own tests of its client, spec/admin-http.md. It uses TLS only, with the emulator's
 certificate.
 """
 
@@ -29,7 +29,7 @@ MINUTE = datetime.timedelta(minutes=1)
 
 
 async def namespace(bus):
-    """What the namespace is."""
+    """The properties of the namespace."""
     async with bus.administration() as admin:
         shown = await admin.get_namespace_properties()
         expect("name", shown.name, "sbemulatorns")
@@ -37,7 +37,7 @@ async def namespace(bus):
 
 
 async def queues(bus):
-    """A queue has what it was made with, also with a slash in its name."""
+    """A queue has the properties it was created with, also if its name contains a slash."""
     rule = AuthorizationRule(
         type="SharedAccessAuthorizationRule",
         claim_type="SharedAccessKey",
@@ -65,13 +65,13 @@ async def queues(bus):
         made = await admin.create_queue("eu/new", authorization_rules=[rule], **settings)
         for shown in (made, await admin.get_queue("eu/new")):
             expect("name", shown.name, "eu/new")
-            # Each of the 16 partitions has the size that was asked for (observed 30).
+            # Each of the 16 partitions has the requested size (observed 30).
             for name, value in {**settings, "max_size_in_megabytes": 16 * 3072}.items():
                 expect(name, getattr(shown, name), value)
             [kept] = shown.authorization_rules
             expect("rule", (kept.key_name, kept.rights), ("mine", ["Send", "Listen"]))
             expect("length of the key", len(kept.primary_key), 44)
-        # Observed 25, 27: beside sessions and idleness.
+        # Observed 25, 27: with sessions and auto-delete on idle, too.
         beside = {"requires_session": True, "auto_delete_on_idle": 10 * MINUTE}
         forwarding = await admin.create_queue("to-orders", forward_to="orders", **beside)
         seen = (forwarding.requires_session, forwarding.auto_delete_on_idle)
@@ -85,7 +85,7 @@ async def queues(bus):
 
 
 async def changes(bus):
-    """What was read can be changed and written back; what was left out is gone."""
+    """Properties that were read can be changed and written back; properties that are left out are reset."""
     async with bus.administration() as admin:
         await admin.create_queue("new", user_metadata="m", forward_to="orders", requires_duplicate_detection=True)
         queue = await admin.get_queue("new")
@@ -110,7 +110,7 @@ async def changes(bus):
 
 
 async def topics(bus):
-    """Topics with subscriptions; what is removed takes with it what it has."""
+    """Topics with subscriptions; deleting an entity deletes those that it contains."""
     async with bus.administration() as admin:
         await admin.create_topic("new", support_ordering=False, max_size_in_megabytes=2048)
         topic = await admin.get_topic("new")
@@ -129,7 +129,7 @@ async def topics(bus):
 
 
 async def rules(bus):
-    """Rules of every form come back as they were given."""
+    """Rules of every kind are returned as they were created."""
     at = datetime.datetime(2020, 7, 5, 11, 12, 13, tzinfo=datetime.timezone.utc)
     values = {"s": "x", "i": 5, "l": 2**40, "b": True, "f": 1.5, "d": at, "t": datetime.timedelta(hours=1)}
     async with bus.administration() as admin:
@@ -162,7 +162,7 @@ async def rules(bus):
 
 
 async def pages(bus):
-    """More than a page of queues are all listed, once each."""
+    """More queues than fit in a page are all listed, each once."""
     async with bus.administration() as admin:
         for number in range(203):
             await admin.create_queue(f"many-{number:03}")
@@ -173,7 +173,7 @@ async def pages(bus):
 
 
 async def counts(bus):
-    """Dead letters are counted at the subscription, scheduled messages at the topic."""
+    """The subscription counts dead-lettered messages, the topic counts scheduled ones."""
     async with bus.administration() as admin:
         subscription = await admin.get_subscription("prices", "all")
         subscription.default_message_time_to_live = MINUTE
@@ -205,7 +205,7 @@ async def counts(bus):
 
 
 async def missing(bus):
-    """What is missing is not found, however the service words it."""
+    """A missing entity is not found, whatever the text of the error."""
     async with bus.administration() as admin:
         for call in (
             lambda: admin.get_queue("missing"),
@@ -226,7 +226,7 @@ async def missing(bus):
 
 
 async def conflicts(bus):
-    """A name is taken once."""
+    """A name can be used once."""
     async with bus.administration() as admin:
         for call in (
             lambda: admin.create_queue("ORDERS"),
@@ -239,7 +239,7 @@ async def conflicts(bus):
 
 
 async def refused(bus):
-    """What is not legal is refused with the reason."""
+    """Invalid properties are rejected with the reason."""
     async with bus.administration() as admin:
         for call, text in (
             (lambda: admin.create_queue("new", lock_duration=10 * MINUTE), "'5' minutes"),
@@ -251,16 +251,16 @@ async def refused(bus):
             (lambda: admin.create_rule("prices", "all", "new", filter=SqlRuleFilter("price >")), "cannot be understood"),
         ):
             error = await fails(HttpResponseError, call)
-            expect(f"whether it says {text}", text in str(error), True)
+            expect(f"whether the error has {text}", text in str(error), True)
         queue = await admin.get_queue("orders")
         queue.requires_session = True
         error = await fails(HttpResponseError, lambda: admin.update_queue(queue))
-        expect("whether it says why", "RequiresSession property of an existing Queue" in str(error), True)
+        expect("whether the error has the reason", "RequiresSession property of an existing Queue" in str(error), True)
         await fails(ResourceNotFoundError, lambda: admin.get_queue("new"))
 
 
 async def wrong_key(bus):
-    """A client without a key reads nothing and changes nothing."""
+    """A client without a key cannot read or change entities."""
     right = ENVIRONMENT.get()["SERVICEBUS_ADMIN_CONNECTION_STRING"]
     wrong = right.replace("SAS_KEY_VALUE", "wrong")
     async with bus.administration(wrong) as admin:
@@ -273,7 +273,7 @@ async def wrong_key(bus):
 
 
 async def used_at_once(bus):
-    """What is made can be sent to and received from; what is removed is gone."""
+    """Clients send to and receive from a created queue; a deleted queue no longer exists."""
     async with bus.administration() as admin:
         await admin.create_topic("new")
         await admin.create_subscription("new", "one")
@@ -287,10 +287,10 @@ async def used_at_once(bus):
 
 
 async def fails(kind, call):
-    """The error of a call, which must be of exactly this kind."""
+    """Returns the error of a call, which must have exactly this type."""
     try:
         await call()
-    except Exception as error:  # the type is what is judged
+    except Exception as error:  # the type is checked below
         if type(error) is not kind:
             raise AssertionError(f"expected {kind.__name__}, got {type(error).__name__}: {error}") from error
         return error

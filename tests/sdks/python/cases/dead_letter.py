@@ -1,4 +1,4 @@
-"""The dead-letter queue: received from like any other, until it is empty."""
+"""The dead-letter queue: clients receive from it as from any queue, until it is empty."""
 
 from azure.servicebus import ServiceBusMessage, ServiceBusReceiveMode
 
@@ -6,7 +6,7 @@ from bus import body, expect, expect_counts, receive, receive_nothing
 
 
 async def drains(bus):
-    """Every dead letter can be read, in order and with its own reason, and is then gone."""
+    """Every dead-lettered message is received in order, with its reason, and then removed."""
     await fill(bus, 5)
     async with bus.dead_letters("orders") as receiver:
         peeked = await receiver.peek_messages(10)
@@ -22,7 +22,7 @@ async def drains(bus):
 
 
 async def drains_destructively(bus):
-    """Receive-and-delete empties a dead-letter queue too."""
+    """Receive-and-delete also empties a dead-letter queue."""
     await fill(bus, 3)
     async with bus.dead_letters("orders", receive_mode=ServiceBusReceiveMode.RECEIVE_AND_DELETE) as receiver:
         messages = await receive(receiver, 3)
@@ -31,7 +31,7 @@ async def drains_destructively(bus):
 
 
 async def fill(bus, number):
-    """Dead-letters messages 0 to `number`, each with a reason of its own."""
+    """Dead-letters messages 0 to `number`, each with its own reason."""
     await bus.send("orders", [ServiceBusMessage(str(n)) for n in range(number)])
     async with bus.receiver("orders") as receiver:
         for message in await receive(receiver, number):

@@ -1,4 +1,4 @@
-"""Deferred messages: set aside, and received by their numbers alone.
+"""Deferred messages, which are received only by their sequence numbers.
 
 Source: message-deferral. This SDK cannot change properties while it defers.
 """
@@ -12,7 +12,7 @@ from bus import body, bodies, expect, expect_counts, expect_error, receive, rece
 
 
 async def by_number(bus):
-    """Receives skip a deferred message, peeks and counts do not; its number brings it back under a lock."""
+    """Receives skip a deferred message, peeks and counts do not; it is received and locked by its sequence number."""
     await bus.send("orders", ServiceBusMessage("a"), ServiceBusMessage("b"))
     async with bus.receiver("orders") as receiver:
         await defer(receiver, 2)
@@ -21,7 +21,7 @@ async def by_number(bus):
         peeked = await receiver.peek_messages(10, sequence_number=1)
         expect("states", [message.state for message in peeked], [ServiceBusMessageState.DEFERRED] * 2)
         messages = await receiver.receive_deferred_messages([2, 1])
-        expect("bodies as asked for", bodies(messages), [b"b", b"a"])
+        expect("bodies in the requested order", bodies(messages), [b"b", b"a"])
         expect("delivery counts", [message.delivery_count for message in messages], [1, 1])
         expect("states", [message.state for message in messages], [ServiceBusMessageState.DEFERRED] * 2)
         await expect_counts(bus, "orders", locked=2)
@@ -31,7 +31,7 @@ async def by_number(bus):
 
 
 async def receive_and_delete(bus):
-    """A receiver that deletes what it receives does so with deferred messages too."""
+    """A receive-and-delete receiver also deletes deferred messages."""
     await bus.send("orders", ServiceBusMessage("a"))
     async with bus.receiver("orders") as receiver:
         await defer(receiver)
@@ -42,7 +42,7 @@ async def receive_and_delete(bus):
 
 
 async def stays_deferred(bus):
-    """Abandoned, deferred again or left to its lock, a deferred message stays deferred."""
+    """A deferred message stays deferred when it is abandoned or deferred again, or its lock expires."""
     await bus.send("orders", ServiceBusMessage("a"))
     async with bus.receiver("orders") as receiver:
         await defer(receiver)
@@ -65,13 +65,13 @@ async def stays_deferred(bus):
 
 
 async def dead_lettered(bus):
-    """A deferred message is dead-lettered by its receiver, or by its last delivery."""
+    """A deferred message is dead-lettered by its receiver, or after its last delivery."""
     await bus.send("limited", ServiceBusMessage("bad"), ServiceBusMessage("poison"))
     async with bus.receiver("limited") as receiver:
         await defer(receiver, 2)
         (bad,) = await receiver.receive_deferred_messages(1)
         await receiver.dead_letter_message(bad, reason="Rejected", error_description="no total")
-        # To defer it was the first delivery (observed 10).
+        # Deferring was the first delivery (observed 10).
         for _ in range(2):
             (poison,) = await receiver.receive_deferred_messages(2)
             await receiver.abandon_message(poison)
@@ -85,7 +85,7 @@ async def dead_lettered(bus):
 
 
 async def of_dead_letters(bus):
-    """A dead letter can be deferred too."""
+    """A dead-lettered message can be deferred."""
     await bus.send("orders", ServiceBusMessage("bad"))
     async with bus.receiver("orders") as receiver:
         (message,) = await receive(receiver)
@@ -100,7 +100,7 @@ async def of_dead_letters(bus):
 
 
 async def not_found(bus):
-    """What is unknown, active or locked is not found, and all or none are received."""
+    """Unknown, active and locked messages are not found, and either all messages are received or none."""
     await bus.send("orders", ServiceBusMessage("deferred"), ServiceBusMessage("active"))
     async with bus.trying_once() as bus_once, bus_once.receiver("orders") as receiver:
         await defer(receiver)
@@ -116,7 +116,7 @@ async def not_found(bus):
 
 
 async def expired(bus):
-    """A deferred message outlives its time until it is asked for: then it is not found, and leaves (D9)."""
+    """An expired deferred message is kept until it is requested: then it is not found, and is removed (D9)."""
     for queue, dead_letters in [("expiring", 1), ("orders", 0)]:
         short_lived = ServiceBusMessage("old", time_to_live=datetime.timedelta(seconds=30))
         await bus.send(queue, short_lived)
@@ -131,11 +131,11 @@ async def expired(bus):
 
 
 async def defer(receiver, count=1):
-    """Receives and defers so many messages."""
+    """Receives and defers this number of messages."""
     for message in await receive(receiver, count):
         await receiver.defer_message(message)
 
 
 def expect_not_found():
-    """What a number is refused with under which no deferred message is at rest."""
+    """The error for a sequence number without a deferred message."""
     return expect_error(MessageNotFoundError, "com.microsoft:message-not-found")

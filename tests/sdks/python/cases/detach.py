@@ -1,4 +1,4 @@
-"""Receivers that go away with a message locked, under both settings of D2."""
+"""Receivers that close with a message locked, under both settings of D2."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from bus import ENVIRONMENT, expect, expect_counts, expect_error, receive, recei
 
 
 async def closed(bus):
-    """A receiver is closed with a message locked; its lock is kept, or released at once."""
+    """A receiver is closed with a message locked; the lock is kept, or released at once."""
     await bus.send("orders", ServiceBusMessage("held"))
     async with bus.receiver("orders") as receiver:
         (held,) = await receive(receiver)
@@ -19,7 +19,7 @@ async def closed(bus):
         if bus.locks_on_detach == "keep":
             await receive_nothing(receiver)
             await expect_counts(bus, "orders", active=1, locked=1)
-            # The lock lives on: its token still renews it, from another link.
+            # The lock is kept: its token still renews it, from another link.
             await receiver.renew_message_lock(held)
         else:
             (again,) = await receive(receiver)
@@ -31,7 +31,7 @@ async def closed(bus):
 
 
 async def settled_by_token(bus):
-    """After its receiver is closed a message is settled by its lock token alone, while the lock lives."""
+    """After its receiver is closed, a message is settled by its lock token while the lock is valid."""
     await bus.send("orders", ServiceBusMessage("held"))
     async with bus.receiver("orders") as receiver:
         (held,) = await receive(receiver)
@@ -48,7 +48,7 @@ async def settled_by_token(bus):
 
 
 async def dropped(bus):
-    """A process dies with a message locked, and its connection with it."""
+    """A process is killed with a message locked, which ends its connection."""
     await bus.send("orders", ServiceBusMessage("held"))
     dying = os.path.join(os.path.dirname(os.path.dirname(__file__)), "die_holding_a_lock.py")
     command = [sys.executable, dying, bus.flavour, "orders"]
@@ -65,7 +65,7 @@ async def dropped(bus):
 
 
 async def expect_return(bus):
-    """After a minute the message is back, counted once: by its lock's end or by our abandon."""
+    """After a minute the message is available again, counted once, by its expired lock or by the abandon."""
     await bus.advance(61)
     async with bus.receiver("orders") as receiver:
         (message,) = await receive(receiver)

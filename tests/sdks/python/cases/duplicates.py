@@ -9,14 +9,14 @@ from bus import bodies, expect, expect_counts, later, receive, receive_nothing
 
 
 async def dropped(bus):
-    """The second of two with one id is dropped without an error; ids differ by letter case."""
+    """The second of two messages with one id is dropped without an error; ids are case-sensitive."""
     messages = [identified("first", "a"), identified("second", "a"), identified("third", "A")]
     await bus.send("unique", *messages)
     await expect_bodies(bus, [b"first", b"third"])
 
 
 async def window(bus):
-    """An id is remembered after its message is gone, for the window from its arrival."""
+    """An id is remembered after its message was completed, for the window since its arrival."""
     await bus.send("unique", identified("first", "a"))
     await expect_bodies(bus, [b"first"])
     await bus.advance(240)
@@ -28,7 +28,7 @@ async def window(bus):
 
 
 async def scheduled(bus):
-    """A scheduled message counts from when it is accepted, before a plain one and after it."""
+    """A scheduled message counts from its acceptance, both before and after another message."""
     async with bus.sender("unique") as sender:
         await sender.schedule_messages(identified("scheduled", "a"), later(60))
         await sender.send_messages(identified("plain", "a"))
@@ -40,14 +40,14 @@ async def scheduled(bus):
 
 
 async def batch(bus):
-    """Within a batch, and against what came before it, each message is judged by itself."""
+    """Each message of a batch is compared with the others and with earlier messages."""
     await bus.send("unique", identified("first", "a"))
     await bus.send("unique", [identified("again", "a"), identified("second", "b"), identified("twice", "b")])
     await expect_bodies(bus, [b"first", b"second"])
 
 
 async def without_id(bus):
-    """Messages without an id are no duplicates of each other: the broker gives each its own (D30)."""
+    """Messages without an id are not duplicates of each other: the broker generates an id for each (D30)."""
     await bus.send("unique", ServiceBusMessage("x"), ServiceBusMessage("x"))
     await expect_bodies(bus, [b"x", b"x"])
 
@@ -58,7 +58,7 @@ def identified(text, message_id):
 
 
 async def expect_bodies(bus, expected):
-    """Receives and completes what is in the queue."""
+    """Receives and completes all messages of the queue."""
     async with bus.receiver("unique") as receiver:
         if expected:
             messages = await receive(receiver, len(expected))

@@ -1,4 +1,4 @@
-"""Expiry, under both settings of D1: at its instant, or once a receiver is active.
+"""Expiry, under both settings of D1: when the message expires, or when a receiver is active.
 
 A receiver of this SDK keeps a credit open from the moment it is opened, even to peek. So these
 cases look at the queue through the emulator's counts until they mean a receiver to be there.
@@ -15,7 +15,7 @@ DESCRIPTION = "The message expired and was dead lettered."
 
 
 async def without_receiver(bus):
-    """An expired message is dead-lettered at once, or stays in the counts until a receiver comes."""
+    """An expired message is dead-lettered at once, or counted until a receiver attaches."""
     await bus.send("expiring", short_lived("old"), ServiceBusMessage("young"))
     await bus.advance(31)
     if bus.expiry == "eager":
@@ -31,7 +31,7 @@ async def without_receiver(bus):
 
 
 async def dropped(bus):
-    """Where the queue does not dead-letter on expiration, an expired message is gone."""
+    """If the queue does not dead-letter on expiration, an expired message is removed."""
     await bus.send("orders", short_lived("old"))
     await bus.advance(31)
     await expect_counts(bus, "orders", active=0 if bus.expiry == "eager" else 1, dead_letter=0)
@@ -41,7 +41,7 @@ async def dropped(bus):
 
 
 async def completed_under_lock(bus):
-    """A lock outlives the message's time: completing under it still works."""
+    """A locked message can be completed after it has expired."""
     await bus.send("expiring", short_lived("old"))
     async with bus.receiver("expiring") as receiver:
         (message,) = await receive(receiver)
@@ -51,7 +51,7 @@ async def completed_under_lock(bus):
 
 
 async def abandoned_after_expiry(bus):
-    """A message found expired when its lock is given up leaves at once, under both settings."""
+    """A message that has expired when it is abandoned is removed at once, under both settings."""
     await bus.send("expiring", short_lived("old"))
     async with bus.receiver("expiring") as receiver:
         (message,) = await receive(receiver)
@@ -61,7 +61,7 @@ async def abandoned_after_expiry(bus):
 
 
 async def lock_ends_after_expiry(bus):
-    """A message found expired when its lock runs out leaves at once too."""
+    """A message that has expired when its lock expires is also removed at once."""
     await bus.send("expiring", short_lived("old"))
     async with bus.receiver("expiring") as receiver:
         await receive(receiver)
@@ -70,7 +70,7 @@ async def lock_ends_after_expiry(bus):
 
 
 async def by_default_time_to_live(bus):
-    """The queue's time to live applies where the message brings none, and is the ceiling of its own."""
+    """The queue's time to live applies to messages that have none, and is the maximum for others."""
     long_lived = ServiceBusMessage("long", time_to_live=datetime.timedelta(days=1))
     await bus.send("fleeting", ServiceBusMessage("none"), long_lived)
     async with bus.receiver("fleeting") as receiver:
@@ -94,7 +94,7 @@ def short_lived(text):
 
 
 async def expect_expired(bus, queue, expected_body, delivery_count):
-    """Receives the one dead letter of the queue: expired, with the service's words."""
+    """Receives the only dead-lettered message of the queue, with the reason of an expired one."""
     async with bus.dead_letters(queue) as receiver:
         (message,) = await receive(receiver)
         expect("body", body(message), expected_body)

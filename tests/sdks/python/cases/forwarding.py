@@ -1,4 +1,4 @@
-"""Auto-forwarding: messages and dead letters go on to another queue, four times at most (D3).
+"""Auto-forwarding of messages and dead-lettered messages to another queue, at most four times (D3).
 
 Source: service-bus-auto-forwarding, service-bus-dead-letter-queues. `inbox` forwards to `orders`,
 `hop1` over the others to `hop6`, and `complaints` forwards its dead letters to `orders`.
@@ -11,7 +11,7 @@ from bus import body, expect, expect_counts, expect_error, receive, receive_noth
 
 
 async def chain(bus):
-    """A message goes from queue to queue as it is, under a new number in each."""
+    """A message is forwarded unchanged from queue to queue, with a new sequence number in each."""
     await bus.send("orders", ServiceBusMessage("direct"))
     message = ServiceBusMessage("over", message_id="o-17", subject="placed", application_properties={"total": 3})
     await bus.send("inbox", message)
@@ -30,7 +30,7 @@ async def chain(bus):
 
 
 async def dead_letters(bus):
-    """A forwarded dead letter keeps its reason and says where it was dead-lettered."""
+    """A forwarded dead-lettered message keeps its reason and its dead-letter source."""
     await bus.send("complaints", ServiceBusMessage("bad"))
     async with bus.receiver("complaints") as receiver:
         (message,) = await receive(receiver)
@@ -45,7 +45,7 @@ async def dead_letters(bus):
 
 
 async def hops(bus):
-    """Four forwards are allowed: the fifth fails where it begins."""
+    """Four forwards are allowed: the fifth fails at its source."""
     await bus.send("hop2", ServiceBusMessage("four"))
     async with bus.receiver("hop6") as receiver:
         (message,) = await receive(receiver)
@@ -59,21 +59,21 @@ async def hops(bus):
 
 
 async def target_deleted(bus):
-    """What finds no target waits in the transfer dead-letter queue of its source."""
+    """A message whose target does not exist is moved to the transfer dead-letter queue of its source."""
     await bus.delete("orders")
     await bus.send("inbox", ServiceBusMessage("lost"))
     await expect_failed(bus, "inbox", b"lost", "MessagingEntityNotFoundException")
 
 
 async def target_disabled(bus):
-    """What its target refuses too."""
+    """So is a message that its target rejects."""
     await bus.configure("orders", Status="SendDisabled")
     await bus.send("inbox", ServiceBusMessage("early"))
     await expect_failed(bus, "inbox", b"early", "MessagingEntityDisabledException")
 
 
 async def target_full(bus):
-    """And what its target has no room for."""
+    """So is a message for which its target has no space."""
     await bus.send("tiny", *[ServiceBusMessage(bytes(200_000)) for _ in range(5)])
     await bus.send("to-tiny", ServiceBusMessage(bytes(200_000)))
     await expect_counts(bus, "tiny", active=5)
@@ -90,7 +90,7 @@ async def not_received_from(bus):
 
 
 async def expect_failed(bus, queue, expected_body, reason, description=None):
-    """Receives the one message that a queue could not forward."""
+    """Receives the only message that a queue could not forward."""
     await expect_counts(bus, queue, active=0, dead_letter=0, transfer_dead_letter=1)
     async with bus.transfer_dead_letters(queue) as receiver:
         (message,) = await receive(receiver)

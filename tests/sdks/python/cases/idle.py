@@ -1,4 +1,4 @@
-"""Auto-delete on idle: a queue that no client uses for five minutes is deleted, with what it holds.
+"""Auto-delete on idle: a queue that no client uses for five minutes is deleted with its messages.
 
 Source: the property AutoDeleteOnIdle of queues. The queue `idle` has it.
 """
@@ -9,11 +9,11 @@ from bus import expect_missing, later, receive, receive_nothing
 
 
 async def deleted(bus):
-    """After five minutes without use the queue is not there any more, for an open link either."""
+    """After five minutes without use the queue no longer exists, also for an open link."""
     async with bus.sender("idle") as sender:
         await sender.send_messages(ServiceBusMessage("left"))
         await bus.advance(301)
-        # The SDK finds its link gone, opens it anew, and learns why.
+        # The SDK notices that its link has ended, attaches it again, and gets the reason.
         with expect_missing():
             await sender.send_messages(ServiceBusMessage("late"))
     with expect_missing():
@@ -21,7 +21,7 @@ async def deleted(bus):
 
 
 async def used(bus):
-    """Sends, peeks and scheduled messages keep it, each for five minutes more."""
+    """Sends, peeks and scheduled messages each keep the queue for five more minutes."""
     async with bus.sender("idle") as sender:
         await bus.advance(240)
         await sender.send_messages(ServiceBusMessage("kept"))

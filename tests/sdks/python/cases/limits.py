@@ -1,4 +1,4 @@
-"""Limits: a message too large, a queue that is full, a batch of which nothing is taken.
+"""Limits: a message that is too large, a queue that is full, a batch that is rejected as a whole.
 
 Source: service-bus-quotas. The queue `tiny` holds a mebibyte, five messages of 200,000 bytes.
 """
@@ -10,7 +10,7 @@ from bus import expect, expect_counts, expect_error, receive
 
 
 async def too_large(bus):
-    """A message over the link's limit is refused; the link stays, and takes the next one."""
+    """A message over the link's limit is rejected; the link stays open, and accepts the next one."""
     async with bus.sender("orders") as sender:
         link = sender._handler._link
         with expect_error(MessageSizeExceededError, "amqp:link:message-size-exceeded"):
@@ -21,7 +21,7 @@ async def too_large(bus):
 
 
 async def full(bus):
-    """A full queue refuses what does not fit until there is room again."""
+    """A full queue rejects messages that do not fit until there is space again."""
     async with bus.sender("tiny") as sender:
         for _ in range(5):
             await sender.send_messages(large())
@@ -36,7 +36,7 @@ async def full(bus):
 
 
 async def full_of_dead_letters(bus):
-    """Dead letters take room too."""
+    """Dead-lettered messages take space, too."""
     async with bus.sender("tiny") as sender, bus.receiver("tiny") as receiver:
         for _ in range(5):
             await sender.send_messages(large())
@@ -48,7 +48,7 @@ async def full_of_dead_letters(bus):
 
 
 async def batch_is_all_or_nothing(bus):
-    """A batch of which a part would fit is refused as a whole."""
+    """A batch of which only a part would fit is rejected as a whole."""
     async with bus.sender("tiny") as sender:
         for _ in range(4):
             await sender.send_messages(large())
@@ -62,7 +62,7 @@ async def batch_is_all_or_nothing(bus):
 
 
 async def batch_fills_up(bus):
-    """A batch takes messages up to the link's limit, and that batch is accepted."""
+    """A batch accepts messages up to the link's limit, and can be sent."""
     async with bus.sender("orders") as sender:
         batch = await sender.create_message_batch()
         expect("limit", batch.max_size_in_bytes, 262_144)
@@ -75,7 +75,7 @@ async def batch_fills_up(bus):
 
 
 def fill(batch):
-    """Adds messages until the batch takes no more; how many it took."""
+    """Adds messages until the batch is full; returns their number."""
     while True:
         try:
             batch.add_message(ServiceBusMessage(bytes(50_000)))

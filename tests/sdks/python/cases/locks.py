@@ -19,7 +19,7 @@ async def renews(bus):
 
 
 async def not_overtaken(bus):
-    """What was completed before the clock moves stays so, though the SDK has not waited for the answer (observed 18)."""
+    """A completion before an advance takes effect, although the SDK does not wait for its outcome (observed 18)."""
     async with bus.sender("orders") as sender, bus.receiver("orders") as receiver:
         for number in range(1000):
             await sender.send_messages(ServiceBusMessage(str(number)))
@@ -30,7 +30,7 @@ async def not_overtaken(bus):
 
 
 async def loses_lock(bus):
-    """Settling after the lock's end raises the SDK's own error, and the message comes back counted."""
+    """Settling after the lock has expired raises the SDK's error, and the message is redelivered and counted."""
     await bus.send("orders", ServiceBusMessage("late"))
     async with bus.receiver("orders") as receiver:
         for settle in ["complete_message", "abandon_message", "dead_letter_message"]:
@@ -45,7 +45,7 @@ async def loses_lock(bus):
 
 
 async def loses_lock_on_renewal(bus):
-    """Renewing after the lock's end raises the same error."""
+    """Renewing after the lock has expired raises the same error."""
     await bus.send("orders", ServiceBusMessage("late"))
     async with bus.receiver("orders") as receiver:
         (message,) = await receive(receiver)
@@ -58,7 +58,7 @@ async def loses_lock_on_renewal(bus):
 
 
 async def expires_to_the_limit(bus):
-    """Locks that run out count like abandons, up to the dead-letter queue."""
+    """Expired locks count as deliveries, as abandons do, until the message is dead-lettered."""
     await bus.send("limited", ServiceBusMessage("forgotten"))
     async with bus.receiver("limited") as receiver:
         for deliveries in range(3):

@@ -1,4 +1,4 @@
-"""Entities that do not exist: the SDK's own error, whatever was asked of them."""
+"""Entities that do not exist: the SDK's error for every operation."""
 
 from azure.servicebus import ServiceBusMessage
 

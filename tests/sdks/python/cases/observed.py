@@ -1,4 +1,4 @@
-"""What the service was seen to do, by the numbers of `tests/conformance/OBSERVED.md`.
+"""Observed behaviour of the service, by the numbers of `tests/conformance/OBSERVED.md`.
 
 Source: spec/observed.md. `reader` is a key that may listen alone; `failing` forwards its dead letters to the topic
 `reports`, whose subscriptions filter by where they come from.
@@ -24,12 +24,12 @@ MINUTE = datetime.timedelta(minutes=1)
 
 
 async def headers(bus):
-    """A header is received as it was sent, and what was not said is null (2); so is an annotation (69)."""
-    said = AmqpMessageHeader(durable=True, first_acquirer=False)
+    """A header is received as it was sent, and fields that were not sent are null (2); so is an annotation (69)."""
+    header = AmqpMessageHeader(durable=True, first_acquirer=False)
     await bus.send(
         "orders",
-        AmqpAnnotatedMessage(data_body=b"said", header=said, annotations={"x-mine": None, "mine": 1}),
-        AmqpAnnotatedMessage(data_body=b"nothing said"),
+        AmqpAnnotatedMessage(data_body=b"with a header", header=header, annotations={"x-mine": None, "mine": 1}),
+        AmqpAnnotatedMessage(data_body=b"without a header"),
     )
     async with bus.receiver("orders") as receiver:
         first, second = await receive(receiver, 2)
@@ -46,7 +46,7 @@ def header_of(message):
 
 
 async def deletes(bus):
-    """What is deleted as it is received has an empty map of delivery annotations (4)."""
+    """With receive-and-delete a message has empty delivery annotations (4)."""
     await bus.send("orders", ServiceBusMessage(b"m"))
     async with bus.receiver("orders", receive_mode=ServiceBusReceiveMode.RECEIVE_AND_DELETE) as receiver:
         (message,) = await receive(receiver)
@@ -54,13 +54,13 @@ async def deletes(bus):
 
 
 async def long_batch(bus):
-    """Bytes alone bound a batch: 4,501 messages are one (9)."""
+    """A batch is limited only by its size: 4,501 messages are one batch (9)."""
     await bus.send("orders", small_messages())
     await expect_counts(bus, "orders", active=4501)
 
 
 async def long_batch_refused(bus):
-    """Where the namespace has the old limit, 4,501 messages are refused as a whole (9)."""
+    """In a namespace with the old limit, 4,501 messages are rejected as a whole (9)."""
     text = "The service was unable to process the request; please retry the operation."
     async with bus.trying_once() as once:
         with expect_error(ServiceBusError, "amqp:internal-error", text):
@@ -69,12 +69,12 @@ async def long_batch_refused(bus):
 
 
 def small_messages():
-    """Messages whose batch is below 256 KB."""
+    """Messages that fit in a batch of 256 KB."""
     return [AmqpAnnotatedMessage(data_body=b"") for _ in range(4501)]
 
 
 async def dead_letters(bus):
-    """In a dead-letter queue nothing counts as a delivery: neither an abandon nor a lock that ends (11)."""
+    """In a dead-letter queue deliveries are not counted, neither by abandons nor by expired locks (11)."""
     await bus.send("orders", ServiceBusMessage(b"m"))
     async with bus.receiver("orders") as receiver:
         (message,) = await receive(receiver)
@@ -89,7 +89,7 @@ async def dead_letters(bus):
 
 
 async def dates(bus):
-    """A date in a rule comes back without a zone if it was given without (20). This SDK writes whole seconds."""
+    """A date in a rule is returned without a zone if it was created without one (20). This SDK writes whole seconds."""
     naive = datetime.datetime(2021, 7, 5, 11, 12, 13)
     aware = naive.replace(tzinfo=datetime.timezone.utc)
     async with bus.administration() as admin:
@@ -112,7 +112,7 @@ async def filter_counts(bus):
 
 
 async def dead_letter_source(bus):
-    """Where a dead letter comes from a filter learns from the broker, and never from a sender (24)."""
+    """The broker sets the dead-letter source that a filter reads, never a sender (24)."""
     forged = {"x-opt-deadletter-source": "forged"}
     await bus.publish("reports", AmqpAnnotatedMessage(data_body=b"forged", annotations=forged))
     await bus.send("failing", AmqpAnnotatedMessage(data_body=b"failed", annotations=forged))
@@ -128,7 +128,7 @@ async def dead_letter_source(bus):
 
 
 async def forwarded_to_disabled(bus):
-    """Where the namespace is set so, a disabled entity takes what is forwarded to it (29)."""
+    """In a namespace configured so, a disabled entity accepts forwarded messages (29)."""
     await bus.configure("orders", Status="SendDisabled")
     await bus.send("inbox", ServiceBusMessage(b"m"))
     await expect_counts(bus, "orders", active=1)
@@ -136,14 +136,14 @@ async def forwarded_to_disabled(bus):
 
 
 async def addresses(bus):
-    """Of the address to forward to, scheme and host come back in lower case, and the path as it was given (28)."""
+    """The address to forward to is returned with scheme and host in lower case, and the path unchanged (28)."""
     async with bus.administration() as admin:
         made = await admin.create_queue("new", forward_to="SB://Some.Host/Orders")
         expect("target", made.forward_to, "sb://some.host/Orders")
 
 
 async def authorization_rules(bus):
-    """Any text of 44 characters is a key (31); times come back only where they were given (35)."""
+    """Any text of 44 characters is a key (31); times are returned only where they were set (35)."""
     key = "not base64, but forty-four characters long!!"
     rule = AuthorizationRule(
         type="SharedAccessAuthorizationRule",
@@ -161,7 +161,7 @@ async def authorization_rules(bus):
 
 
 async def claims(bus):
-    """Without the right to manage what is missing is not found (32), and the rest is refused in the service's words (33)."""
+    """Without the Manage right a missing entity is not found (32); other requests get the service's error (33)."""
     right = ENVIRONMENT.get()["SERVICEBUS_ADMIN_CONNECTION_STRING"]
     reader = right.replace("RootManageSharedAccessKey", "reader").replace("SAS_KEY_VALUE", "secret")
     async with bus.administration(reader) as admin:
@@ -183,11 +183,11 @@ async def claims(bus):
             ),
         ):
             error = await fails(ClientAuthenticationError, call)
-            expect(f"whether {error} says {text}", text in str(error), True)
+            expect(f"whether {error} has {text}", text in str(error), True)
 
 
 async def user_metadata(bus):
-    """A change of a queue's remark ends its locks, as any other change of properties does (38)."""
+    """A change of a queue's user metadata ends its locks, as any other change of properties does (38)."""
     await bus.send("orders", ServiceBusMessage(b"m"))
     async with bus.receiver("orders") as receiver:
         (message,) = await receive(receiver)
@@ -203,7 +203,7 @@ async def user_metadata(bus):
 
 
 async def names_like_hosts(bus):
-    """An entity may be called like a host; a token for it is judged by the entity (39)."""
+    """The name of an entity may look like a host; a token for it applies to the entity (39)."""
     for queue in ("localhost/orders", "127.0.0.1/orders"):
         await bus.send(queue, ServiceBusMessage(b"m"))
         async with bus.receiver(queue) as receiver:
@@ -214,7 +214,7 @@ async def names_like_hosts(bus):
 
 
 async def documents_of_errors(bus):
-    """What is refused is so by well-formed XML, whatever was asked for (40)."""
+    """Errors are well-formed XML, whatever was requested (40)."""
     async with bus.administration() as admin:
         for name in ("<b>&", "a\x01b", "\uffff"):
             error = await fails(HttpResponseError, lambda: admin.create_queue(name))
@@ -226,11 +226,11 @@ async def never_idle(bus):
     text = "The property 'AutoDeleteOnIdle' cannot be set when creating a Queue because the namespace"
     async with bus.administration() as admin:
         error = await fails(HttpResponseError, lambda: admin.create_queue("new", auto_delete_on_idle=10 * MINUTE))
-        expect(f"whether {error} says why", text in str(error) and "is using 'Basic' tier." in str(error), True)
+        expect(f"whether {error} has the reason", text in str(error) and "is using 'Basic' tier." in str(error), True)
 
 
 async def no_time_to_live(bus):
-    """A message without a time to live is received without; one of 0 is refused (59)."""
+    """A message without a time to live is received without one; a time to live of 0 is rejected (59)."""
     await bus.send("orders", ServiceBusMessage(b"m"))
     async with bus.receiver("orders") as receiver:
         (message,) = await receive(receiver)

@@ -1,4 +1,4 @@
-"""Partitioned queues: numbers carry a partition in their top 16 bits, and work as any other (D18).
+"""Partitioned queues: sequence numbers have a partition in their top 16 bits, and work as any other (D18).
 
 Source: service-bus-partitioning.
 """
@@ -12,7 +12,7 @@ QUEUE = "partitioned"
 
 
 async def keys(bus):
-    """Messages of one key share a partition, in the order sent; the key comes back."""
+    """Messages with one partition key are in one partition, in the order sent, and keep the key."""
     await bus.send(QUEUE, *[keyed(text, "eu") for text in "abc"], *[ServiceBusMessage("none") for _ in range(20)])
     async with bus.receiver(QUEUE) as receiver:
         messages = await receive(receiver, 23)
@@ -25,7 +25,7 @@ async def keys(bus):
 
 
 async def numbers(bus):
-    """A number with a partition cancels, receives what was deferred, and starts a peek."""
+    """A sequence number with a partition cancels a scheduled message, receives a deferred one, and starts a peek."""
     # Of eight keys most are not in partition 0.
     sent = [keyed(f"b{key}", f"key {key}") for key in range(8)]
     await bus.send(QUEUE, *sent)
@@ -47,7 +47,7 @@ async def numbers(bus):
 
 
 async def batch_of_one_key(bus):
-    """All messages of a batch go to one partition: two keys in it are refused, and nothing is taken."""
+    """All messages of a batch go to one partition: a batch with two keys is rejected as a whole."""
     async with bus.trying_once() as bus_once, bus_once.sender(QUEUE) as sender:
         with expect_error(ServiceBusError, "amqp:not-allowed"):
             await sender.send_messages([keyed("a", "eu"), keyed("b", "us")])
@@ -61,5 +61,5 @@ def keyed(text, key):
 
 
 def partition(message):
-    """What the top 16 bits of its number say."""
+    """The top 16 bits of its sequence number."""
     return message.sequence_number >> 48

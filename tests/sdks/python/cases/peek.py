@@ -1,4 +1,4 @@
-"""Peeking: what is there, in which state, from which sequence number on."""
+"""Peeking: messages and their states, from a sequence number on."""
 
 from azure.servicebus import ServiceBusMessage, ServiceBusMessageState
 
@@ -6,7 +6,7 @@ from bus import body, expect, expect_counts, receive
 
 
 async def states(bus):
-    """Locked and waiting messages are both seen, and are both active."""
+    """Peeking shows locked and waiting messages, and both are active."""
     await bus.send("orders", ServiceBusMessage("locked"), ServiceBusMessage("waiting"))
     async with bus.receiver("orders") as receiver:
         (locked,) = await receive(receiver)
@@ -19,7 +19,7 @@ async def states(bus):
 
 
 async def from_sequence_number(bus):
-    """A peek starts where it is told to, returns no more than asked for, and moves nothing."""
+    """A peek starts at a sequence number, returns no more than requested, and changes no message."""
     await bus.send("orders", [ServiceBusMessage(str(number)) for number in range(1, 11)])
     async with bus.receiver("orders") as receiver:
         peeked = await receiver.peek_messages(3, sequence_number=5)
@@ -32,6 +32,6 @@ async def from_sequence_number(bus):
 
 
 async def empty(bus):
-    """A peek at an empty queue is an empty list, not an error."""
+    """A peek at an empty queue returns an empty list, not an error."""
     async with bus.receiver("orders") as receiver:
         expect("peeked", await receiver.peek_messages(5), [])

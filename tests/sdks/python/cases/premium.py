@@ -10,7 +10,7 @@ from bus import body, expect, expect_counts, expect_error, receive
 
 
 async def large_message(bus):
-    """A message of 5 MB comes through byte for byte where the queue allows it."""
+    """A message of 5 MB arrives unchanged if the queue allows it."""
     sent = bytes(index * 7 % 251 for index in range(5_000_000))
     await bus.send("large", ServiceBusMessage(sent))
     async with bus.receiver("large") as receiver:
@@ -21,7 +21,7 @@ async def large_message(bus):
 
 
 async def too_large(bus):
-    """Elsewhere the tier's limit of a mebibyte holds."""
+    """Other queues have the tier's default limit of a mebibyte."""
     async with bus.sender("orders") as sender:
         await sender.send_messages(ServiceBusMessage(bytes(1_000_000)))
         with expect_error(MessageSizeExceededError, "amqp:link:message-size-exceeded"):

@@ -1,4 +1,4 @@
-"""Receiving: under a lock, destructively, several at once, and as a stream."""
+"""Receiving: with a lock, with deletion, several at once, and as a stream."""
 
 from azure.servicebus import ServiceBusMessage, ServiceBusReceiveMode
 
@@ -6,7 +6,7 @@ from bus import body, expect, expect_counts, expect_fresh_lock, receive, receive
 
 
 async def peek_lock(bus):
-    """A message is locked for the queue's lock duration and gone once completed."""
+    """A message is locked for the queue's lock duration, and removed when it is completed."""
     await bus.send("orders", ServiceBusMessage("one"))
     async with bus.receiver("orders") as receiver:
         (message,) = await receive(receiver)
@@ -19,7 +19,7 @@ async def peek_lock(bus):
 
 
 async def receive_and_delete(bus):
-    """A message is gone as soon as it has been handed over."""
+    """A message is removed as soon as it has been delivered."""
     await bus.send("orders", ServiceBusMessage("one"), ServiceBusMessage("two"))
     async with bus.receiver("orders", receive_mode=ServiceBusReceiveMode.RECEIVE_AND_DELETE) as receiver:
         messages = await receive(receiver, 2)
@@ -30,7 +30,7 @@ async def receive_and_delete(bus):
 
 
 async def several(bus):
-    """A receive for more than there is returns what there is, in order."""
+    """A receive for more messages than available returns those that are available, in order."""
     await bus.send("orders", [ServiceBusMessage(str(number)) for number in range(20)])
     async with bus.receiver("orders") as receiver:
         messages = await receive(receiver, 20)
@@ -41,7 +41,7 @@ async def several(bus):
 
 
 async def stream(bus):
-    """Iterating over a receiver yields every message until none has come for a while."""
+    """Iterating over a receiver yields every message until none has arrived for a while."""
     await bus.send("orders", [ServiceBusMessage(str(number)) for number in range(5)])
     bodies = []
     async with bus.receiver("orders", max_wait_time=1) as receiver:
@@ -64,7 +64,7 @@ async def waiting(bus):
 
 
 async def prefetch(bus):
-    """Prefetched messages that were not read go back, uncounted, when the receiver closes."""
+    """Prefetched messages that were not read are released, uncounted, when the receiver closes."""
     await bus.send("orders", [ServiceBusMessage(str(number)) for number in range(10)])
     async with bus.receiver("orders", prefetch_count=10) as receiver:
         (message,) = await receive(receiver)
@@ -79,7 +79,7 @@ async def prefetch(bus):
 
 
 async def closed(bus):
-    """A closed receiver leaves what it did not receive as it was, and what it holds locked."""
+    """A closed receiver leaves the messages that it did not receive unchanged, and those that it received locked."""
     await bus.send("orders", [ServiceBusMessage(str(number)) for number in range(5)])
     async with bus.receiver("orders") as receiver:
         held = await receive(receiver, 2)
@@ -94,7 +94,7 @@ async def closed(bus):
 
 
 async def polling(bus):
-    """A receiver that polls gets what comes between two polls, once."""
+    """A polling receiver gets messages that arrive between two polls once."""
     async with bus.receiver("orders") as receiver:
         for number in range(3):
             await receive_nothing(receiver)

@@ -1,7 +1,7 @@
-"""What is refused for other reasons, as the SDK's error and with its word on trying again.
+"""Other errors, as the SDK's error, and whether it is retryable.
 
 Source: service-bus-messaging-exceptions, service-bus-quotas. Every case that expects an error checks
-that word; these have the conditions that belong to no other topic.
+whether it is retryable; these have the conditions that belong to no other topic.
 """
 
 from azure.servicebus import ServiceBusMessage
@@ -11,9 +11,9 @@ from bus import ENVIRONMENT, expect_counts, expect_error, transport
 
 
 async def wrong_key(bus):
-    """A client whose key is not the namespace's is let in nowhere.
+    """A client with a wrong key has no access to any entity.
 
-    Where it was told an endpoint of its own, as for WebSockets, the SDK takes a refused token for a failed connection.
+    With a custom endpoint, as for WebSockets, the SDK reports a rejected token as a failed connection.
     """
     own_endpoint = "custom_endpoint_address" in transport()
     kind = ServiceBusConnectionError if own_endpoint else ServiceBusAuthenticationError
@@ -32,7 +32,7 @@ async def to_dead_letters(bus):
 
 
 async def long_property(bus):
-    """A property of more than 32 KB is an internal error of the service, which may be tried again."""
+    """A property of more than 32 KB is an internal error of the service, which is retryable."""
     async with bus.trying_once() as bus_once:
         with expect_error(ServiceBusError, "amqp:internal-error"):
             message = ServiceBusMessage("wide", application_properties={"wide": "w" * 40_000})

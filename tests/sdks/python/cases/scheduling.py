@@ -1,6 +1,6 @@
-"""Scheduled messages: sent ahead, waiting, active under a new number, or cancelled.
+"""Scheduled messages: scheduled, waiting, active with a new sequence number, or cancelled.
 
-Source: message-sequencing. An instant is a client's, and the bus's clock moves to it (D20).
+Source: message-sequencing. The client's clock sets the time, to which the namespace's clock is advanced (D20).
 """
 
 import datetime
@@ -12,7 +12,7 @@ from bus import body, bodies, expect, expect_counts, expect_error, later, receiv
 
 
 async def annotated(bus):
-    """A message sent with a time waits for it, seen by a peek alone, and then has a new number."""
+    """A message with a scheduled enqueue time waits until then, visible only to peeks, and gets a new number."""
     at = later(300)
     await bus.send("orders", ServiceBusMessage("later", scheduled_enqueue_time_utc=at))
     await expect_counts(bus, "orders", active=0, scheduled=1)
@@ -36,7 +36,7 @@ async def annotated(bus):
 
 
 async def by_request(bus):
-    """A schedule request answers with a number for each message, in order."""
+    """The response to a schedule request has a sequence number for each message, in order."""
     async with bus.sender("orders") as sender:
         numbers = await sender.schedule_messages([ServiceBusMessage("a"), ServiceBusMessage("b")], later(300))
         expect("sequence numbers", numbers, [1, 2])
@@ -52,7 +52,7 @@ async def by_request(bus):
 
 
 async def past(bus):
-    """A time that has passed is now."""
+    """A message scheduled for a time in the past is active at once."""
     await bus.send("orders", ServiceBusMessage("late", scheduled_enqueue_time_utc=later(-60)))
     async with bus.receiver("orders") as receiver:
         (message,) = await receive(receiver)
@@ -61,7 +61,7 @@ async def past(bus):
 
 
 async def batch(bus):
-    """A batch may hold messages for now and for later."""
+    """A batch may contain scheduled and other messages."""
     await bus.send("orders", [ServiceBusMessage("now"), ServiceBusMessage("later", scheduled_enqueue_time_utc=later(60))])
     await expect_counts(bus, "orders", active=1, scheduled=1)
     await bus.advance(61)
@@ -73,7 +73,7 @@ async def batch(bus):
 
 
 async def cancelled(bus):
-    """A cancelled message never comes; the others do."""
+    """A cancelled message is never delivered; the others are."""
     async with bus.sender("orders") as sender:
         messages = [ServiceBusMessage(text) for text in "abc"]
         numbers = await sender.schedule_messages(messages, later(60))
@@ -89,7 +89,7 @@ async def cancelled(bus):
 
 
 async def cancel_refused(bus):
-    """What is unknown, cancelled or active by now cannot be cancelled, and all or none are."""
+    """Unknown, cancelled and active messages cannot be cancelled; either all are cancelled or none."""
     async with bus.trying_once() as bus_once, bus_once.sender("orders") as sender:
         (first,) = await sender.schedule_messages(ServiceBusMessage("first"), later(60))
         with not_found():
@@ -113,7 +113,7 @@ async def cancel_refused(bus):
 
 
 async def expires(bus):
-    """The time to live begins when the message becomes active: at 5:00, so that it ends at 15:00."""
+    """The time to live starts when the message becomes active: at 5:00, so that it ends at 15:00."""
     message = ServiceBusMessage(
         "short", scheduled_enqueue_time_utc=later(300), time_to_live=datetime.timedelta(minutes=10)
     )
@@ -132,11 +132,11 @@ async def expires(bus):
 
 
 def not_found():
-    """What a cancellation is refused with."""
+    """The error of a cancellation."""
     return expect_error(MessageNotFoundError, "com.microsoft:message-not-found")
 
 
 def expect_close(what, actual, expected):
-    """Asserts an instant, but for the time that the case itself takes."""
+    """Asserts a time, with a tolerance for the duration of the case."""
     if abs(actual - expected) > datetime.timedelta(seconds=15):
         raise AssertionError(f"{what}: expected about {expected}, got {actual}")

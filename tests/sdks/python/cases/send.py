@@ -1,4 +1,4 @@
-"""Sending: one message, a list, a batch, and what of a message arrives at the other end."""
+"""Sending: one message, a list, a batch, and the properties that arrive at the receiver."""
 
 import datetime
 import decimal
@@ -19,20 +19,20 @@ async def single(bus):
 
 
 async def one_by_one(bus):
-    """Each message goes when the one before is accepted."""
+    """Each message is sent when the previous one has been accepted."""
     async with bus.sender("orders") as sender:
         for _ in range(int(os.environ.get("SERVICEBUS_SENDS", "20"))):
             await sender.send_messages(ServiceBusMessage(b"x" * 1024))
 
 
 async def list_of_messages(bus):
-    """A list goes out as one transfer and arrives as its messages."""
+    """A list is sent as one transfer, and its messages arrive separately."""
     await bus.send("orders", [ServiceBusMessage(f"order {number}") for number in range(5)])
     await expect_bodies(bus, [f"order {number}".encode() for number in range(5)])
 
 
 async def batch(bus):
-    """A batch takes messages up to its size, says when it is full, and arrives whole."""
+    """A batch accepts messages up to its size, reports when it is full, and arrives completely."""
     async with bus.sender("orders") as sender:
         batch_of_messages = await sender.create_message_batch(max_size_in_bytes=4096)
         added = 0
@@ -49,7 +49,7 @@ async def batch(bus):
 
 
 async def properties(bus):
-    """Everything an application can set on a message is what the receiver reads."""
+    """The receiver reads every property that an application can set on a message."""
     sent_at = datetime.datetime(2024, 2, 29, 12, 30, 15, 250000, tzinfo=datetime.timezone.utc)
     identifier = uuid.UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
     application_properties = {
@@ -79,7 +79,7 @@ async def properties(bus):
         for name, value in standard.items():
             expect(name, getattr(message, name), value)
         seen = {name.decode(): value for name, value in message.application_properties.items()}
-        # The SDK hands strings out as bytes and instants as milliseconds since 1970.
+        # The SDK returns strings as bytes and times as milliseconds since 1970.
         expected = application_properties | {"text": "größer".encode(), "instant": int(sent_at.timestamp() * 1000)}
         expect("application properties", seen, expected)
         expect("body", body(message), b'{"total": 3}')
@@ -94,7 +94,7 @@ async def properties(bus):
 
 
 async def again(bus):
-    """What was received is sent again: this SDK then writes delivery annotations behind the body (observed 1)."""
+    """A received message is sent again: this SDK then writes delivery annotations after the body (observed 1)."""
     await bus.send("orders", ServiceBusMessage("first", application_properties={"kept": 1}))
     async with bus.receiver("orders") as receiver:
         (message,) = await receive(receiver)
@@ -124,7 +124,7 @@ async def decimals(bus):
 
 
 async def without_id(bus):
-    """The broker gives a message an id where the application does not (D30).
+    """The broker generates an id for a message that has none (D30).
 
     A `ServiceBusMessage` of this SDK brings a UUID of its own; only an annotated message has none.
     """
@@ -139,7 +139,7 @@ async def without_id(bus):
 
 
 async def body_kinds(bus):
-    """Bodies that are an AMQP value or sequences arrive as such, whatever they hold."""
+    """Bodies that are an AMQP value or sequences arrive unchanged, whatever they contain."""
     await bus.send(
         "orders",
         AmqpAnnotatedMessage(value_body={"total": 3, "lines": ["a", "b"]}),
@@ -149,7 +149,7 @@ async def body_kinds(bus):
     )
     async with bus.receiver("orders") as receiver:
         for kind, expected in [
-            # The SDK hands strings out as bytes.
+            # The SDK returns strings as bytes.
             (AmqpMessageBodyType.VALUE, {b"total": 3, b"lines": [b"a", b"b"]}),
             (AmqpMessageBodyType.SEQUENCE, [[1, 2, 3], [b"four"]]),
             (AmqpMessageBodyType.DATA, [b"one,", b"two"]),
@@ -163,7 +163,7 @@ async def body_kinds(bus):
 
 
 async def expect_bodies(bus, expected):
-    """Receives and completes what is in the queue: these bodies in this order, numbered from 1."""
+    """Receives and completes all messages of the queue: these bodies in this order, numbered from 1."""
     async with bus.receiver("orders") as receiver:
         messages = await receive(receiver, len(expected))
         expect("bodies", [body(message) for message in messages], expected)

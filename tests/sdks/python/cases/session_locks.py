@@ -1,4 +1,4 @@
-"""Locks of sessions: renewed in time, by the application or the SDK, or lost with all that was received.
+"""Session locks: renewed in time, by the application or the SDK, or lost with the locks of received messages.
 
 Source: message-sessions, and D17 for a changed queue. The locks of `quick-carts` last twenty seconds: the
 SDK renews a lock that has ten seconds left by its own clock, so that it does so every ten seconds, and the
@@ -23,7 +23,7 @@ from cases.sessions import cart
 
 
 async def renews(bus):
-    """A session's lock renewed in time lasts, and the locks of its messages with it."""
+    """Renewing a session's lock in time also extends the locks of its messages."""
     await bus.send("carts", cart("1", "slow"))
     async with bus.receiver("carts", session_id="1") as receiver:
         session = bus.session(receiver)
@@ -37,7 +37,7 @@ async def renews(bus):
 
 
 async def loses_lock(bus):
-    """Settling after the lock's end raises the SDK's own error, and the messages come back counted."""
+    """Settling after the lock has expired raises the SDK's error, and the messages are redelivered and counted."""
     await bus.send("carts", cart("1", "late"), cart("1", "later"))
     for number, settle in enumerate(["complete_message", "abandon_message", "dead_letter_message"]):
         async with bus.receiver("carts", session_id="1") as receiver:
@@ -46,14 +46,14 @@ async def loses_lock(bus):
             await bus.advance(61)
             with expect_lost():
                 await getattr(receiver, settle)(messages[0])
-            # From then on the SDK knows by itself.
+            # From then on the SDK itself rejects it.
             with expect_error(SessionLockLostError):
                 await getattr(receiver, settle)(messages[1])
     await expect_counts(bus, "carts", active=2, locked=0)
 
 
 async def loses_lock_on_renewal(bus):
-    """Renewing after the lock's end raises the same error, and so does a receive."""
+    """Renewing after the lock has expired raises the same error, and so does a receive."""
     async with bus.receiver("carts", session_id="1") as receiver:
         await bus.advance(61)
         with expect_lost():
@@ -65,7 +65,7 @@ async def loses_lock_on_renewal(bus):
 
 
 async def passes_on(bus):
-    """Who waits for a session gets one whose lock ends, although its receiver is still there."""
+    """A waiting receiver gets a session whose lock expires, although its receiver is still attached."""
     await bus.send("carts", cart("1", "stuck"))
     async with bus.receiver("carts", session_id="1") as stuck:
         await receive(stuck)
@@ -80,7 +80,7 @@ async def passes_on(bus):
 
 
 async def expires_to_the_limit(bus):
-    """Locks that run out count like abandons, up to the dead-letter queue."""
+    """Expired locks count as deliveries, as abandons do, until the message is dead-lettered."""
     await bus.send("limited-carts", cart("1", "forgotten"), cart("1", "unseen"))
     for deliveries in range(2):
         async with bus.receiver("limited-carts", session_id="1") as receiver:
@@ -113,7 +113,7 @@ async def changed(bus):
 
 
 async def auto_renewed(bus):
-    """The SDK renews a session's lock by itself, well past the lock's duration."""
+    """The SDK renews a session's lock automatically, well beyond the lock's duration."""
     await bus.send("quick-carts", cart("1", "slow"))
     async with bus.renewer() as renewer:
         async with bus.receiver("quick-carts", session_id="1", auto_lock_renewer=renewer) as receiver:
@@ -129,7 +129,7 @@ async def auto_renewed(bus):
 
 
 async def auto_renewal_fails(bus):
-    """A renewer that comes too late tells the application, which then finds its session lost."""
+    """A renewer that is too late calls the application's callback, and the session is lost."""
     await bus.send("quick-carts", cart("1", "stuck"))
     failures = []
 
@@ -152,12 +152,12 @@ async def auto_renewal_fails(bus):
 
 
 def expect_lost():
-    """What an operation is answered with when the session's lock is over."""
+    """The error of an operation after the session's lock has expired."""
     return expect_error(SessionLockLostError, "com.microsoft:session-lock-lost")
 
 
 async def until(what, holds):
-    """Waits until something holds, which another thread or task brings about."""
+    """Waits until a condition holds, which another thread or task fulfils."""
     deadline = time.monotonic() + WAIT_SECONDS
     while not holds():
         if time.monotonic() >= deadline:

@@ -1,4 +1,4 @@
-"""Messages of sessions: in strict order, and what becomes of them without a receiver's success.
+"""Messages of sessions: their strict order, and their state when a receiver does not complete them.
 
 Source: message-sessions, message-deferral, message-browsing, service-bus-dead-letter-queues.
 """
@@ -25,7 +25,7 @@ NO_SESSION_ID = "The SessionId was not set on a message, and it cannot be sent t
 
 
 async def in_order(bus):
-    """An abandoned message is the next one again, before all that follow it in its session."""
+    """An abandoned message is the next one again, before the later messages of its session."""
     await bus.send("carts", *[cart("1", text) for text in "abcd"])
     async with bus.receiver("carts", session_id="1") as receiver:
         (first,) = await receive(receiver)
@@ -42,7 +42,7 @@ async def in_order(bus):
 
 
 async def deferred(bus):
-    """A deferred message is received by its number, by who holds its session."""
+    """A deferred message is received by its sequence number, by the receiver of its session."""
     await bus.send("carts", cart("1", "a"), cart("1", "b"))
     async with bus.receiver("carts", session_id="1") as receiver:
         a, b = await receive(receiver, 2)
@@ -64,7 +64,7 @@ async def deferred(bus):
 
 
 async def deferred_alone(bus):
-    """A session that holds deferred messages alone is not the next one."""
+    """A session that has only deferred messages is not the next available session."""
     await bus.send("carts", cart("1", "a"))
     async with bus.receiver("carts", session_id="1") as receiver:
         (message,) = await receive(receiver)
@@ -76,7 +76,7 @@ async def deferred_alone(bus):
 
 
 async def peeked(bus):
-    """A session receiver peeks at its session alone."""
+    """A session receiver peeks only at its session."""
     await bus.send("carts", cart("1", "a"), cart("2", "b"), cart("1", "c"))
     async with bus.receiver("carts", session_id="1") as receiver:
         seen = [(message.sequence_number, body(message)) for message in await receiver.peek_messages(10)]
@@ -87,7 +87,7 @@ async def peeked(bus):
 
 
 async def dead_lettered(bus):
-    """Dead letters are received without a session, whose id they keep."""
+    """Dead-lettered messages are received without a session, and keep its id."""
     await bus.send("carts", cart("1", "bad"), cart("2", "worse"))
     for session_id in ["1", "2"]:
         async with bus.receiver("carts", session_id=session_id) as receiver:
@@ -103,7 +103,7 @@ async def dead_lettered(bus):
 
 
 async def abandons_to_the_limit(bus):
-    """A message at its last delivery leaves its session to those behind it."""
+    """After its last delivery a message leaves the session to the next messages."""
     await bus.send("limited-carts", cart("1", "poison"), cart("1", "good"))
     async with bus.receiver("limited-carts", session_id="1") as receiver:
         for deliveries in range(2):
@@ -120,7 +120,7 @@ async def abandons_to_the_limit(bus):
 
 
 async def without_id(bus):
-    """A session queue takes no message without a session id, and none of a batch with one."""
+    """A session queue rejects a message without a session id, and a batch that contains one."""
     with expect_no_session_id():
         await bus.send("carts", ServiceBusMessage("lost"))
     with expect_no_session_id():
@@ -132,24 +132,24 @@ async def without_id(bus):
 
 
 async def without_id_at_subscription(bus):
-    """A topic takes a message without a session id, and a session subscription dead-letters it."""
+    """A topic accepts a message without a session id, and a session subscription dead-letters it."""
     await bus.publish("steps", ServiceBusMessage("stray"), cart("1", "a"))
     await expect_counts(bus, "steps/Subscriptions/all", active=2, dead_letter=0)
     await expect_counts(bus, "steps/Subscriptions/by-cart", active=1, dead_letter=1)
     sub_queue = ServiceBusSubQueue.DEAD_LETTER
     async with bus.subscriber("steps", "by-cart", sub_queue=sub_queue) as receiver:
-        await expect_dead_for_want_of_id(receiver)
+        await expect_dead_without_session_id(receiver)
 
 
 async def forwarded(bus):
-    """A message that is forwarded joins its session, or is dead-lettered where it has none."""
+    """A forwarded message joins its session, or is dead-lettered if it has none."""
     await bus.send("inbox", cart("1", "a"), ServiceBusMessage("stray"))
     async with bus.receiver("carts", session_id="1") as receiver:
         (message,) = await receive(receiver)
         expect("body", body(message), b"a")
         await receiver.complete_message(message)
     async with bus.dead_letters("carts") as receiver:
-        await expect_dead_for_want_of_id(receiver)
+        await expect_dead_without_session_id(receiver)
 
 
 async def scheduled(bus):
@@ -170,7 +170,7 @@ async def scheduled(bus):
 
 
 async def expires(bus):
-    """A message of a session expires like any other, and those behind it are next."""
+    """A message of a session expires like any other, and the following ones are delivered next."""
     old = cart("1", "old", time_to_live=datetime.timedelta(seconds=30))
     await bus.send("carts", old, cart("1", "new"))
     await bus.advance(31)
@@ -185,7 +185,7 @@ async def expires(bus):
 
 
 async def replies(bus):
-    """A reply finds the session that the request named."""
+    """A reply arrives in the session that the request specifies."""
     await bus.send("carts", cart("requests", "ask", reply_to="carts", reply_to_session_id="answers-7"))
     async with bus.receiver("carts", session_id="requests") as receiver:
         (request,) = await receive(receiver)
@@ -199,12 +199,12 @@ async def replies(bus):
 
 
 def expect_no_session_id():
-    """What a message without a session id is refused with."""
+    """The error for a message without a session id."""
     return expect_error(ServiceBusError, "amqp:not-allowed", NO_SESSION_ID)
 
 
-async def expect_dead_for_want_of_id(receiver):
-    """Receives the one dead letter that has no session id."""
+async def expect_dead_without_session_id(receiver):
+    """Receives the only dead-lettered message, which has no session id."""
     (message,) = await receive(receiver)
     expect("body", body(message), b"stray")
     expect("session id", message.session_id, None)

@@ -1,4 +1,4 @@
-"""State of sessions: opaque bytes that outlive messages and receivers, and lists of sessions.
+"""Session states, which outlive messages and receivers, and lists of sessions.
 
 Source: message-sessions, service-bus-quotas.
 """
@@ -10,7 +10,7 @@ from cases.sessions import cart
 
 
 async def set_and_read(bus):
-    """A session has no state until its holder sets one."""
+    """A session has no state until its receiver sets one."""
     async with bus.receiver("carts", session_id="1") as receiver:
         session = bus.session(receiver)
         expect("state at first", await session.get_state(), None)
@@ -49,7 +49,7 @@ async def outlives(bus):
 
 
 async def subscription(bus):
-    """Sessions of a subscription have states of their own."""
+    """Sessions of a subscription have separate states."""
     async with bus.subscriber("steps", "by-cart", session_id="1") as receiver:
         await bus.session(receiver).set_state(b"half done")
         expect("state", await bus.session(receiver).get_state(), b"half done")
@@ -58,7 +58,7 @@ async def subscription(bus):
 
 
 async def too_large(bus):
-    """A state has 256 KiB at most; one that is refused changes nothing."""
+    """A state has at most 256 KiB; a larger one is rejected and changes nothing."""
     largest = bytes(range(256)) * 1024
     async with bus.receiver("carts", session_id="1") as receiver:
         session = bus.session(receiver)
@@ -79,7 +79,7 @@ async def listed(bus):
 
 
 async def listed_by_state(bus):
-    """The sessions whose state was set since then are listed, with and without messages; at any time also those with
+    """The sessions whose state was set since then are listed, with and without messages; without a time also those with
     messages alone."""
     await bus.send("carts", cart("message alone", "a"))
     async with bus.receiver("carts", session_id="before") as receiver:

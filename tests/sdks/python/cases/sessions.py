@@ -32,7 +32,7 @@ from bus import (
 
 
 async def by_id(bus):
-    """A session is accepted by its id and gives its own messages alone."""
+    """A session is accepted by its id, and delivers only its own messages."""
     await bus.send("carts", cart("1", "a"), cart("2", "b"), cart("1", "c"))
     async with bus.receiver("carts", session_id="1") as receiver:
         session = bus.session(receiver)
@@ -60,7 +60,7 @@ async def empty_id(bus):
 
 
 async def empty(bus):
-    """A session that holds nothing is accepted by its id, and gives what comes later."""
+    """An empty session is accepted by its id, and delivers messages that arrive later."""
     async with bus.receiver("carts", session_id="1") as receiver:
         await receive_nothing(receiver)
         await bus.send("carts", cart("2", "another's"), cart("1", "late"))
@@ -70,7 +70,7 @@ async def empty(bus):
 
 
 async def next_available(bus):
-    """The next session is the free one whose first message came first."""
+    """The next available session is the unlocked one whose first message is the oldest."""
     await bus.send("carts", cart("2", "a"), cart("1", "b"), cart("2", "c"))
     async with bus.next_session("carts") as first, bus.next_session("carts") as second:
         for receiver, session_id, expected in [(second, "1", [b"b"]), (first, "2", [b"a", b"c"])]:
@@ -84,7 +84,7 @@ async def next_available(bus):
 
 
 async def waits_for_next(bus):
-    """A receiver waits for a session until one is there."""
+    """A receiver waits until a session is available."""
     receiver = bus.next_session("carts")
     opening = bus.opening(receiver)
     done, _ = await asyncio.wait([opening], timeout=NOTHING_SECONDS)
@@ -99,7 +99,7 @@ async def waits_for_next(bus):
 
 
 async def times_out(bus):
-    """A receiver that gets no session is told so when it has waited as long as it wanted to."""
+    """A receiver that gets no session gets an error after its timeout."""
     await bus.send("carts", cart("1", "taken"))
     async with bus.trying_once() as once, bus.receiver("carts", session_id="1"):
         begin = time.monotonic()
@@ -108,9 +108,9 @@ async def times_out(bus):
             async with once.next_session("carts", wait=1):
                 pass
         waited = time.monotonic() - begin
-        # The SDK asks for a little less; the broker's own 65 seconds would be too long for the case.
+        # The SDK requests a little less; the broker's default of 65 seconds would be too long for the case.
         if waited < 0.9:
-            raise AssertionError(f"told after {waited} seconds instead of one")
+            raise AssertionError(f"the error arrived after {waited} seconds instead of one")
 
 
 async def taken(bus):
@@ -126,7 +126,7 @@ async def taken(bus):
 
 
 async def closed(bus):
-    """A closed receiver frees its session at once, and what it did not settle comes again, uncounted."""
+    """A closed receiver unlocks its session at once, and unsettled messages are delivered again, uncounted."""
     await bus.send("carts", *[cart("1", text) for text in "abc"])
     async with bus.receiver("carts", session_id="1") as receiver:
         await receive(receiver, 2)
@@ -140,7 +140,7 @@ async def closed(bus):
 
 
 async def side_by_side(bus):
-    """Receivers of different sessions work at the same time and do not see each other's messages."""
+    """Receivers of different sessions work at the same time and do not get each other's messages."""
     await bus.send("carts", *[cart(str(number % 3), str(number)) for number in range(9)])
     async with bus.next_session("carts") as a, bus.next_session("carts") as b, bus.next_session("carts") as c:
         for turn in range(3):
@@ -152,7 +152,7 @@ async def side_by_side(bus):
 
 
 async def streams(bus):
-    """Iterating over a session yields its messages, in order, until none has come for a while."""
+    """Iterating over a session yields its messages, in order, until none has arrived for a while."""
     await bus.send("carts", *[cart(str(number % 3), str(number)) for number in range(9)])
     seen = {}
     for _ in range(3):
@@ -168,7 +168,7 @@ async def streams(bus):
 
 
 async def receive_and_delete(bus):
-    """A session receiver may delete what it receives."""
+    """A session receiver may use receive-and-delete."""
     await bus.send("carts", cart("1", "a"), cart("2", "b"), cart("1", "c"))
     mode = ServiceBusReceiveMode.RECEIVE_AND_DELETE
     async with bus.receiver("carts", session_id="1", receive_mode=mode) as receiver:
@@ -177,7 +177,7 @@ async def receive_and_delete(bus):
 
 
 async def subscription(bus):
-    """A subscription may require sessions of its own, whatever its neighbours do."""
+    """A subscription may require sessions, whether or not others of the topic do."""
     await bus.publish("steps", cart("1", "a"), cart("2", "b"), cart("1", "c"))
     async with bus.subscriber("steps", "by-cart", session_id="1") as receiver:
         messages = await receive(receiver, 2)
@@ -192,7 +192,7 @@ async def subscription(bus):
 
 
 async def plain_receiver(bus):
-    """A session queue or subscription has no receivers without a session."""
+    """A session queue or subscription rejects receivers without a session."""
     text = "It is not possible for an entity that requires sessions to create a non-sessionful message receiver."
     async with bus.trying_once() as once:
         for receiver in [once.receiver("carts"), once.subscriber("steps", "by-cart")]:
@@ -201,7 +201,7 @@ async def plain_receiver(bus):
 
 
 async def on_plain_queue(bus):
-    """An entity without sessions has no session receivers, and dead letters have no sessions."""
+    """An entity without sessions rejects session receivers, and so does a dead-letter queue."""
     text = "A sessionful message receiver cannot be created on an entity that does not require sessions."
     async with bus.trying_once() as once:
         for receiver in [
@@ -215,7 +215,7 @@ async def on_plain_queue(bus):
 
 
 async def long_id(bus):
-    """An id has 128 characters at most."""
+    """A session id has at most 128 characters."""
     async with bus.trying_once() as once:
         async with once.receiver("carts", session_id="c" * 128) as receiver:
             expect("session id", bus.session(receiver).session_id, "c" * 128)
@@ -225,7 +225,7 @@ async def long_id(bus):
 
 
 async def disabled(bus):
-    """A disabled queue ends its session receivers and accepts no others."""
+    """A disabled queue detaches its session receivers and rejects new ones."""
     await bus.send("carts", cart("1", "kept"))
     async with bus.trying_once() as once:
         async with once.receiver("carts", session_id="1") as receiver:
@@ -243,7 +243,7 @@ async def disabled(bus):
 
 
 def expect_disabled():
-    """What every refusal of a disabled queue is."""
+    """The error of a disabled queue."""
     return expect_error(MessagingEntityDisabledError, "com.microsoft:entity-disabled")
 
 

@@ -7,7 +7,7 @@ from bus import body, expect, expect_counts, expect_error, receive
 
 
 async def completes(bus):
-    """A completed message is gone, and settling it again is refused by the SDK itself."""
+    """A completed message is removed; the SDK itself rejects settling it again."""
     await bus.send("orders", ServiceBusMessage("done"))
     async with bus.receiver("orders") as receiver:
         (message,) = await receive(receiver)
@@ -18,7 +18,7 @@ async def completes(bus):
 
 
 async def abandons(bus):
-    """An abandoned message comes back at once, counted, at its old place and under a new lock."""
+    """An abandoned message is available again at once, counted, at its old position and with a new lock."""
     await bus.send("orders", ServiceBusMessage("first"), ServiceBusMessage("second"))
     async with bus.receiver("orders") as receiver:
         (message,) = await receive(receiver)
@@ -33,7 +33,7 @@ async def abandons(bus):
 
 
 async def abandons_to_the_limit(bus):
-    """The last delivery a queue allows ends in the dead-letter queue, its count kept (D4)."""
+    """After the last delivery that a queue allows, a message is dead-lettered and keeps its delivery count (D4)."""
     await bus.send("limited", ServiceBusMessage("poison", message_id="p-1"))
     async with bus.receiver("limited") as receiver:
         for deliveries in range(3):
@@ -56,7 +56,7 @@ async def abandons_to_the_limit(bus):
 
 
 async def dead_letters(bus):
-    """A dead-lettered message carries the application's reason; this SDK adds nothing else."""
+    """A dead-lettered message has the application's reason; this SDK adds nothing else."""
     await bus.send("orders", ServiceBusMessage("bad", application_properties={"kept": 1}))
     async with bus.receiver("orders") as receiver:
         (message,) = await receive(receiver)

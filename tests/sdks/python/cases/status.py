@@ -1,4 +1,4 @@
-"""Entity status: what a disabled queue refuses, when a link opens and when one is open.
+"""Entity status: operations that a disabled queue rejects, when a link attaches and when one is attached.
 
 Source: entity-suspend, and D27 for what is locked. This SDK tries a disabled queue again.
 """
@@ -10,7 +10,7 @@ from bus import body, expect, expect_counts, expect_error, receive, receive_noth
 
 
 async def disabled(bus):
-    """No client may send to a disabled queue or receive from it; what it holds stays."""
+    """No client may send to a disabled queue or receive from it; its messages are kept."""
     await bus.send("orders", ServiceBusMessage("kept"))
     await bus.configure("orders", Status="Disabled")
     await expect_no_send(bus)
@@ -20,7 +20,7 @@ async def disabled(bus):
 
 
 async def send_disabled(bus):
-    """One may receive from a queue that is disabled for sends."""
+    """Clients can receive from a queue that is disabled for sends."""
     await bus.send("orders", ServiceBusMessage("kept"))
     await bus.configure("orders", Status="SendDisabled")
     await expect_no_send(bus)
@@ -28,7 +28,7 @@ async def send_disabled(bus):
 
 
 async def receive_disabled(bus):
-    """One may send to a queue that is disabled for receives."""
+    """Clients can send to a queue that is disabled for receives."""
     await bus.configure("orders", Status="ReceiveDisabled")
     await bus.send("orders", ServiceBusMessage("kept"))
     await expect_no_receive(bus)
@@ -36,7 +36,7 @@ async def receive_disabled(bus):
 
 
 async def open_sender(bus):
-    """An open sender is refused while the queue is disabled, and goes on afterwards."""
+    """An open sender is rejected while the queue is disabled, and can send afterwards."""
     async with bus.trying_once() as bus_once, bus_once.sender("orders") as sender:
         await sender.send_messages(ServiceBusMessage("before"))
         await bus.configure("orders", Status="Disabled")
@@ -61,7 +61,7 @@ async def open_receiver(bus):
 
 
 async def locked(bus):
-    """A lock runs on while its queue is disabled (D27), unless it ends with its link (D2)."""
+    """A lock keeps its expiry time while its queue is disabled (D27), unless it ends with its link (D2)."""
     await bus.send("orders", ServiceBusMessage("held"))
     async with bus.trying_once() as bus_once, bus_once.receiver("orders") as receiver:
         (message,) = await receive(receiver)
@@ -82,7 +82,7 @@ async def locked(bus):
 
 
 def disabled_error():
-    """What every refusal of a disabled queue is."""
+    """The error of a disabled queue."""
     return expect_error(MessagingEntityDisabledError, "com.microsoft:entity-disabled")
 
 

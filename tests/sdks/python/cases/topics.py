@@ -1,4 +1,4 @@
-"""Topics: what is sent to one arrives at its subscriptions, as their rules say.
+"""Topics: subscriptions receive the messages that their rules match.
 
 Source: service-bus-queues-topics-subscriptions, topic-filters, service-bus-auto-forwarding,
 duplicate-detection, service-bus-dead-letter-queues. `prices` has the subscriptions `all`,
@@ -17,7 +17,7 @@ from bus import body, bodies, expect, expect_counts, expect_error, expect_missin
 
 
 async def fans_out(bus):
-    """Every subscription that wants a message has a copy of its own, under a number of its own."""
+    """Every subscription that matches a message has its own copy, with its own sequence number."""
     await bus.publish("prices", price("a", 12))
     await bus.publish("prices", price("b", 8, message_id="p-17", correlation_id="c", subject="changed"))
     await expect_counts(bus, "prices/Subscriptions/all", active=2)
@@ -41,7 +41,7 @@ async def fans_out(bus):
 
 
 async def filtered(bus):
-    """A batch is judged message by message; values are compared by their types and texts by their case."""
+    """The messages of a batch are matched separately; values are compared by type, texts by case."""
     messages = [
         price("text", "5"),
         price("float", 9.5),
@@ -63,7 +63,7 @@ async def filtered(bus):
 
 
 async def actions(bus):
-    """Rules without an action make one copy together, one with an action another, changed and with its name."""
+    """Rules without an action create one copy together; one with an action creates another, changed copy."""
     message = ServiceBusMessage("fire", subject="new", application_properties={"level": 2, "secret": "s", "kept": "k"})
     await bus.publish("alarms", message, ServiceBusMessage("smoke", application_properties={"level": 1}))
     async with bus.subscriber("alarms", "marked") as receiver:
@@ -87,7 +87,7 @@ async def actions(bus):
 
 
 async def settled(bus):
-    """A subscription's messages are settled like a queue's, and others' copies know nothing of it."""
+    """A subscription's messages are settled like a queue's, independently of other copies."""
     await bus.publish("prices", price("a", 1), price("b", 2), price("c", 3))
     async with bus.subscriber("prices", "all") as receiver:
         first, second, third = await receive(receiver, 3)
@@ -108,7 +108,7 @@ async def settled(bus):
 
 
 async def dead_letters(bus):
-    """Every subscription has a dead-letter queue, filled on request, by the delivery limit and by a lock's end."""
+    """Every subscription has a dead-letter queue, for rejected messages, the delivery limit and expired locks."""
     await bus.publish("jobs", *[ServiceBusMessage(text) for text in ["bad", "poison", "stuck"]])
     async with bus.subscriber("jobs", "limited") as receiver:
         bad, poison, stuck = await receive(receiver, 3)
@@ -136,7 +136,7 @@ async def dead_letters(bus):
 
 
 async def scheduled(bus):
-    """A topic keeps what is scheduled; the rules see it when it is due, and not what is cancelled."""
+    """A topic keeps scheduled messages; rules evaluate them when they are due, and cancelled ones never."""
     at = later(300)
     await bus.publish("prices", price("annotated", 1, scheduled_enqueue_time_utc=at))
     async with bus.publisher("prices") as sender:
@@ -159,7 +159,7 @@ async def scheduled(bus):
 
 
 async def expires(bus):
-    """The time to live counts in every subscription by itself."""
+    """The time to live applies in every subscription separately."""
     await bus.publish("prices", price("old", 1, time_to_live=datetime.timedelta(seconds=30)))
     async with bus.subscriber("prices", "all") as receiver:
         (message,) = await receive(receiver)
@@ -171,7 +171,7 @@ async def expires(bus):
 
 
 async def expires_by_default(bus):
-    """A subscription's own time to live counts, and its dead letters say so."""
+    """A subscription's own time to live applies, and its dead-lettered messages have that reason."""
     await bus.publish("checks", ServiceBusMessage("old"))
     await bus.advance(301)
     async with bus.subscriber("checks", "fleeting", sub_queue=ServiceBusSubQueue.DEAD_LETTER) as receiver:
@@ -181,7 +181,7 @@ async def expires_by_default(bus):
 
 
 async def evaluation_errors(bus):
-    """What a rule fails on is dead-lettered by the subscription that wants it so, and no other has it."""
+    """A message whose filter fails is dead-lettered by a subscription configured so; no other subscription gets it."""
     await bus.publish("checks", *[ServiceBusMessage(str(n), application_properties={"parts": n}) for n in [0, 5]])
     for subscription in ["strict", "lenient"]:
         async with bus.subscriber("checks", subscription) as receiver:
@@ -197,7 +197,7 @@ async def evaluation_errors(bus):
 
 
 async def forwards(bus):
-    """A subscription forwards like a queue: its messages here, its dead letters there."""
+    """A subscription forwards like a queue: messages and dead-lettered messages to different queues."""
     await bus.publish("calls", ServiceBusMessage("call", message_id="c-1", application_properties={"n": 1}))
     async with bus.receiver("orders") as receiver:
         (message,) = await receive(receiver)
@@ -219,7 +219,7 @@ async def forwards(bus):
 
 
 async def duplicates(bus):
-    """A topic drops a message whose id it knows, for all its subscriptions."""
+    """A topic drops a duplicate message for all its subscriptions."""
     await bus.publish("calls", *[ServiceBusMessage(text, message_id="c-1") for text in ["first", "again"]])
     await bus.advance(301)
     await bus.publish("calls", ServiceBusMessage("late", message_id="c-1"))
@@ -232,7 +232,7 @@ async def duplicates(bus):
 
 
 async def addresses(bus):
-    """Names are found in any case."""
+    """Names are case-insensitive."""
     await bus.publish("PRICES", price("a", 1))
     async with bus.receiver("Prices/subscriptions/ALL") as receiver:
         (message,) = await receive(receiver)
@@ -241,7 +241,7 @@ async def addresses(bus):
 
 
 async def wrong_direction(bus):
-    """Nothing can be sent to a subscription, and nothing received from a topic."""
+    """Clients cannot send to a subscription or receive from a topic."""
     async with bus.trying_once() as once:
         with expect_error(ServiceBusError, "amqp:not-allowed"):
             await once.send("prices/Subscriptions/all", ServiceBusMessage("lost"))

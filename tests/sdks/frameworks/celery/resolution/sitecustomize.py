@@ -1,4 +1,4 @@
-"""What a line in the hosts file and the service's ports do for a user: the namespace's name means the emulator.
+"""Resolves the name of the namespace to the emulator, as a line in the hosts file does, with the default ports.
 
 Python runs this by itself when it starts. Tests may neither write the hosts file nor listen at 443, so the name is
 resolved here, and with it the ports 443 and 5671; what connects is unchanged.

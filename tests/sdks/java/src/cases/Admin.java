@@ -28,7 +28,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The administration client: entities and rules are made, read, listed, changed and removed.
+ * The administration client: entities and rules are created, read, listed, updated and deleted.
  *
  * <p>Source: the SDK's own tests of its client, spec/admin-http.md.
  */
@@ -38,17 +38,17 @@ final class Admin {
     private Admin() {
     }
 
-    /** What the namespace is. */
+    /** The properties of the namespace. */
     static void namespace(Namespace namespace) {
         var shown = Administration.of(namespace).getNamespaceProperties();
         Expect.isTrue("it has a name", !shown.getName().isEmpty());
         Expect.equal("tier", shown.getMessagingSku(), MessagingSku.STANDARD);
     }
 
-    /** A queue has what it was made with, also with a slash in its name. */
+    /** A queue has the properties it was created with, also if its name contains a slash. */
     static void queues(Namespace namespace) {
         var client = Administration.of(namespace);
-        var asked = new CreateQueueOptions()
+        var options = new CreateQueueOptions()
                 .setLockDuration(Duration.ofSeconds(13))
                 .setMaxSizeInMegabytes(3072)
                 .setDuplicateDetectionRequired(true)
@@ -62,10 +62,10 @@ final class Admin {
                 .setPartitioningEnabled(true)
                 .setUserMetadata("a < b & 'c'");
         var rights = List.of(AccessRights.SEND, AccessRights.LISTEN);
-        asked.getAuthorizationRules().add(new SharedAccessAuthorizationRule("mine", rights));
-        expectAsAsked(client.createQueue("eu/new", asked), rights);
-        expectAsAsked(client.getQueue("eu/new"), rights);
-        // Observed 25, 27: beside sessions and idleness.
+        options.getAuthorizationRules().add(new SharedAccessAuthorizationRule("mine", rights));
+        expectRequestedProperties(client.createQueue("eu/new", options), rights);
+        expectRequestedProperties(client.getQueue("eu/new"), rights);
+        // Observed 25, 27: with sessions and auto-delete on idle, too.
         var forwarding = client.createQueue("to-orders", new CreateQueueOptions()
                 .setForwardTo("orders")
                 .setSessionRequired(true)
@@ -78,10 +78,10 @@ final class Admin {
         Expect.equal("names", Administration.queues(client), List.of("failures", "orders", "to-orders"));
     }
 
-    private static void expectAsAsked(QueueProperties shown, List<AccessRights> rights) {
+    private static void expectRequestedProperties(QueueProperties shown, List<AccessRights> rights) {
         Expect.equal("name", shown.getName(), "eu/new");
         Expect.equal("lock duration", shown.getLockDuration(), Duration.ofSeconds(13));
-        // Each of the 16 partitions has the size that was asked for (observed 30).
+        // Each of the 16 partitions has the requested size (observed 30).
         Expect.equal("size", shown.getMaxSizeInMegabytes(), 16 * 3072L);
         Expect.isTrue("it finds duplicates", shown.isDuplicateDetectionRequired());
         Expect.isTrue("it has sessions", shown.isSessionRequired());
@@ -100,7 +100,7 @@ final class Admin {
         Expect.equal("length of the key", kept.getPrimaryKey().length(), 44);
     }
 
-    /** What was read can be changed and written back; what was left out is gone. */
+    /** Properties that were read can be changed and written back; properties that are left out are reset. */
     static void changes(Namespace namespace) {
         var client = Administration.of(namespace);
         client.createQueue("new", new CreateQueueOptions()
@@ -122,7 +122,7 @@ final class Admin {
         Expect.equal("subscription", client.getSubscription("prices", "all").getMaxDeliveryCount(), 3);
     }
 
-    /** Topics with subscriptions; what is removed takes with it what it has. */
+    /** Topics with subscriptions; deleting an entity deletes those that it contains. */
     static void topics(Namespace namespace) {
         var client = Administration.of(namespace);
         client.createTopic("new", new CreateTopicOptions().setOrderingSupported(false).setMaxSizeInMegabytes(2048));
@@ -146,21 +146,21 @@ final class Admin {
         Expect.isTrue("it is not listed", !Administration.topics(client).contains("new"));
     }
 
-    /** Rules of every form come back as they were given. */
+    /** Rules of every kind are returned as they were created. */
     static void rules(Namespace namespace) {
         var client = Administration.of(namespace);
         var filter = new SqlRuleFilter("price > @p");
-        // Over HTTP every value is a text: the SDK writes whatever it is given as one.
+        // Over HTTP the SDK writes every value as a string.
         filter.getParameters().put("@p", "ten");
         var action = new SqlRuleAction("SET mark = @m");
         action.getParameters().put("@m", "x");
-        // The SDK has the rule's name before the subscription's here, and behind it elsewhere.
+        // Here the SDK takes the rule's name before the subscription's, elsewhere after it.
         client.createRule("prices", "sql", "all", new CreateRuleOptions(filter).setAction(action));
         var correlation = new CorrelationRuleFilter().setLabel("l").setSessionId("s");
         correlation.getProperties().putAll(Map.of("s", "x", "t", "y"));
         client.createRule("prices", "correlation", "all", new CreateRuleOptions(correlation));
         var sql = client.getRule("prices", "all", "sql");
-        // Those that are read are equal to none that are made: they have a level of compatibility.
+        // Filters that are read differ from those created: they have a compatibility level.
         Expect.equal("filter", ((SqlRuleFilter) sql.getFilter()).getSqlExpression(), filter.getSqlExpression());
         Expect.equal("parameters", ((SqlRuleFilter) sql.getFilter()).getParameters(), filter.getParameters());
         Expect.equal("action", ((SqlRuleAction) sql.getAction()).getSqlExpression(), action.getSqlExpression());
@@ -175,7 +175,7 @@ final class Admin {
         Expect.equal("names", names, List.of("correlation", "sql"));
     }
 
-    /** More than a page of queues are all listed, once each. */
+    /** More queues than fit in a page are all listed, each once. */
     static void pages(Namespace namespace) {
         var client = Administration.of(namespace);
         var all = new ArrayList<String>(List.of("failures"));
@@ -191,7 +191,7 @@ final class Admin {
         Expect.equal("sizes", sizes, List.of(100L, 100L, 5L));
     }
 
-    /** Dead letters are counted at the subscription, scheduled messages at the topic. */
+    /** The subscription counts dead-lettered messages, the topic counts scheduled ones. */
     static void counts(Namespace namespace) {
         var client = Administration.of(namespace);
         // When it updates a subscription the SDK forgets the time to live.
@@ -216,7 +216,7 @@ final class Admin {
         Expect.isTrue("it was changed, then used", queue.getUpdatedAt().isBefore(queue.getAccessedAt()));
     }
 
-    /** What is missing does not exist, and is an error where it is to be read or changed. */
+    /** A missing entity does not exist, and reading or changing it is an error. */
     static void missing(Namespace namespace) {
         var client = Administration.of(namespace);
         Expect.isTrue("there is no such queue", !client.getQueueExists("missing"));
@@ -233,18 +233,18 @@ final class Admin {
                 () -> client.deleteRule("prices", "all", "missing"),
                 () -> client.createSubscription("missing", "new"));
         for (Runnable attempt : attempts) {
-            // Of what is not there it reads an empty feed, so that there is no status to go by.
+            // For a missing entity the SDK reads an empty feed, so there is no status.
             Throwable failure = Expect.failure(attempt);
             Expect.isTrue(failure + " is for want of it", failure instanceof ResourceNotFoundException);
         }
-        // Under a missing topic the service answers with the same feed, of which this SDK makes no subscription.
-        Expect.words("Deserialization Failed", Expect.failure(() -> client.getSubscription("missing", "all")));
+        // For a missing topic the service responds with the same feed, which this SDK cannot convert to a subscription.
+        Expect.errorText("Deserialization Failed", Expect.failure(() -> client.getSubscription("missing", "all")));
         var queue = client.getQueue("orders");
         client.deleteQueue("orders");
         Expect.status(404, () -> client.updateQueue(queue));
     }
 
-    /** A name is taken once. */
+    /** A name can be used once. */
     static void conflicts(Namespace namespace) {
         var client = Administration.of(namespace);
         List<Runnable> attempts = List.of(
@@ -256,21 +256,21 @@ final class Admin {
         attempts.forEach(attempt -> Expect.status(409, attempt));
     }
 
-    /** What is not legal is refused with the reason. */
+    /** Invalid properties are rejected with the reason. */
     static void refused(Namespace namespace) {
         var client = Administration.of(namespace);
         Map<String, CreateQueueOptions> refusals = Map.of(
                 "'5' minutes", new CreateQueueOptions().setLockDuration(Duration.ofMinutes(10)),
                 "AutoDeleteOnIdle", new CreateQueueOptions().setAutoDeleteOnIdle(Duration.ofMinutes(1)),
                 "doesn't exist", new CreateQueueOptions().setForwardTo("missing"));
-        refusals.forEach((words, options) ->
-                Expect.words(words, Expect.status(400, () -> client.createQueue("new", options))));
-        Expect.words("cannot be understood", Expect.status(400, () -> client.createRule(
+        refusals.forEach((description, options) ->
+                Expect.errorText(description, Expect.status(400, () -> client.createQueue("new", options))));
+        Expect.errorText("cannot be understood", Expect.status(400, () -> client.createRule(
                 "prices", "new", "all", new CreateRuleOptions(new SqlRuleFilter("price >")))));
         Expect.equal("names", Administration.queues(client), List.of("failures", "orders"));
     }
 
-    /** A client without the key reads nothing and changes nothing. */
+    /** A client without the key cannot read or change entities. */
     static void wrongKey(Namespace namespace) {
         String right = Administration.connectionString(namespace);
         var stranger = Administration.of(right.replace("SharedAccessKey=", "SharedAccessKey=not"));
@@ -283,7 +283,7 @@ final class Admin {
         Expect.equal("names", Administration.queues(client), List.of("failures", "orders"));
     }
 
-    /** What is made can be sent to and received from; what is removed is gone. */
+    /** Clients send to and receive from a created queue; a deleted queue no longer exists. */
     static void usedAtOnce(Namespace namespace) {
         var client = Administration.of(namespace);
         client.createTopic("new");

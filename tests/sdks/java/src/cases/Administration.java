@@ -12,9 +12,9 @@ import io.netty.handler.ssl.SslContextBuilder;
 import java.net.URI;
 import java.util.List;
 
-/** Clients that administer a namespace; over TLS, as they know nothing else. */
+/** Administration clients; they support only TLS. */
 final class Administration {
-    /** It has threads and connections of its own, so that there is one for all cases. */
+    /** It has its own threads and connections, so all cases share one. */
     private static final HttpClient TRUSTING = trusting();
 
     private Administration() {
@@ -43,7 +43,7 @@ final class Administration {
         return namespace.environment.get("SERVICEBUS_ADMIN_CONNECTION_STRING");
     }
 
-    /** The HTTP client that the SDK takes by itself trusts the JVM's trust store, whatever the context of TLS. */
+    /** The default HTTP client of the SDK uses the JVM's trust store, whatever the default SSL context. */
     private static HttpClient trusting() {
         SslContext context =
                 Namespace.unchecked(() -> SslContextBuilder.forClient().trustManager(Trust.OF_ALL).build());

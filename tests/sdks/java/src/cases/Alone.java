@@ -6,12 +6,12 @@ import java.nio.file.Path;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
-/** Cases in a process of their own: those that end it, and those about all of its threads. */
+/** Cases in a separate process: those that end it, and those about all of its threads. */
 final class Alone {
     private Alone() {
     }
 
-    /** Runs a case, and returns its answer; nothing when it has ended its process instead. */
+    /** Runs a case and returns its response, which is empty if the case has ended its process. */
     static Map<String, Object> run(String name, Namespace namespace) throws IOException, InterruptedException {
         Path java = Path.of(System.getProperty("java.home"), "bin", "java");
         Process process = new ProcessBuilder(
@@ -23,10 +23,10 @@ final class Alone {
             var request = Map.of("id", 1, "case", name, "environment", namespace.environment);
             requests.write(Json.write(request) + "\n");
             requests.flush();
-            // Its standard input is open meanwhile: the end of that would end it first.
+            // Its standard input stays open meanwhile, because closing it would end the process first.
             String answer = Namespace.await("an answer", Namespace.start(() -> Namespace.unchecked(answers::readLine)));
             if (answer == null) {
-                Expect.isTrue("it has ended", process.waitFor(Expect.PATIENCE.toSeconds(), TimeUnit.SECONDS));
+                Expect.isTrue("it has ended", process.waitFor(Expect.TIMEOUT.toSeconds(), TimeUnit.SECONDS));
             }
             return Json.parse(answer == null ? "" : answer);
         } finally {

@@ -15,33 +15,33 @@ import java.util.Map;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
-/** The asynchronous clients, of which the others are made. */
+/** The asynchronous clients, which the synchronous ones wrap. */
 final class Asynchronous {
     private Asynchronous() {
     }
 
-    /** A stream gives every message, and settles those that its subscriber is content with. */
+    /** A stream delivers every message, and completes those that its subscriber processes without an error. */
     static void completes(Namespace namespace) {
         send(namespace, "orders", 5);
         var receiver = namespace.closing(
                 namespace.clients.receiver().queueName("orders").buildAsyncClient());
-        var messages = receiver.receiveMessages().take(5).collectList().block(Expect.PATIENCE);
+        var messages = receiver.receiveMessages().take(5).collectList().block(Expect.TIMEOUT);
         Expect.equal("bodies", Messages.bodies(messages), numbered(0, 5));
         namespace.expectCounts("orders", Map.of("active", 0, "locked", 0));
     }
 
-    /** A subscriber settles by itself where it has said so. */
+    /** A subscriber settles messages itself if automatic completion is disabled. */
     static void settles(Namespace namespace) {
         send(namespace, "orders", 4);
         var receiver = receiver(namespace);
-        // It takes after it has settled: the link ends with what it takes, and with it what is not settled yet.
+        // `take` follows settling, because the link ends with it, and unsettled messages are lost.
         receiver.receiveMessages()
                 .concatMap(message -> settled(receiver, message).thenReturn(message))
                 .take(4)
-                .blockLast(Expect.PATIENCE);
+                .blockLast(Expect.TIMEOUT);
         namespace.expectCounts("orders", Map.of("active", 1, "deferred", 1, "locked", 0, "dead_letter", 1));
-        Expect.equal("deferred", body(receiver.receiveDeferredMessage(3).block(Expect.PATIENCE)), "number 2");
-        Expect.equal("peeked", receiver.peekMessage(1).block(Expect.PATIENCE).getSequenceNumber(), 3L);
+        Expect.equal("deferred", body(receiver.receiveDeferredMessage(3).block(Expect.TIMEOUT)), "number 2");
+        Expect.equal("peeked", receiver.peekMessage(1).block(Expect.TIMEOUT).getSequenceNumber(), 3L);
     }
 
     private static Mono<Void> settled(ServiceBusReceiverAsyncClient receiver, ServiceBusReceivedMessage message) {
@@ -53,7 +53,7 @@ final class Asynchronous {
         };
     }
 
-    /** A stream outlives its link: the SDK opens another one when the service updates itself. */
+    /** A stream survives the end of its link: the SDK attaches a new one after a service update. */
     static void goesOn(Namespace namespace) {
         var seen = Collections.synchronizedList(new ArrayList<String>());
         var receiver = receiver(namespace);
@@ -69,7 +69,7 @@ final class Asynchronous {
         namespace.expectCounts("orders", Map.of("active", 0, "locked", 0));
     }
 
-    /** Sessions side by side, each a stream of its own. */
+    /** Sessions in parallel, each as a separate stream. */
     static void sessions(Namespace namespace) {
         namespace.send("carts", cart("1", "a"), cart("2", "b"), cart("1", "c"), cart("2", "d"));
         var sessions = namespace.closing(namespace.clients
@@ -81,7 +81,7 @@ final class Asynchronous {
                 .concatMap(index -> sessions.acceptNextSession())
                 .flatMap(Asynchronous::drained)
                 .collectList()
-                .block(Expect.PATIENCE);
+                .block(Expect.TIMEOUT);
         Expect.equal("sessions", seen.stream().sorted().toList(), List.of("1[a, c]", "2[b, d]"));
         namespace.expectCounts("carts", Map.of("active", 0, "locked", 0));
     }
@@ -103,7 +103,7 @@ final class Asynchronous {
 
     private static void send(Namespace namespace, String queue, int count) {
         var sender = namespace.closing(namespace.clients.sender().queueName(queue).buildAsyncClient());
-        sender.sendMessages(List.of(texts(numbered(0, count)))).block(Expect.PATIENCE);
+        sender.sendMessages(List.of(texts(numbered(0, count)))).block(Expect.TIMEOUT);
         namespace.expectCounts(queue, Map.of("active", count));
     }
 }

@@ -17,7 +17,7 @@ import java.util.Map;
 import reactor.core.publisher.Mono;
 
 /**
- * Connections: credentials beside keys, and how connections end.
+ * Connections: credentials, and the end of connections.
  *
  * <p>Source: service-bus-authentication-and-authorization. The namespaces of the cases accept tokens without a
  * signature.
@@ -26,7 +26,7 @@ final class Connection {
     private Connection() {
     }
 
-    /** A client with a credential sends, receives and settles; over TLS, as it knows nothing else. */
+    /** A client with a credential sends, receives and settles; it supports only TLS. */
     static void tokenCredential(Namespace namespace) {
         ServiceBusClientBuilder clients = withCredential(namespace, Duration.ofHours(1));
         namespace.sender(clients, "orders").send(text("by token"));
@@ -44,7 +44,7 @@ final class Connection {
                 AmqpErrorCondition.UNAUTHORIZED_ACCESS, () -> namespace.sender(clients, "orders").send(text("late")));
     }
 
-    /** A builder takes the host of a namespace alone; the port is that of an endpoint of one's own. */
+    /** A builder takes only the host of a namespace; a custom endpoint sets the port. */
     private static ServiceBusClientBuilder withCredential(Namespace namespace, Duration lifetime) {
         URI endpoint = URI.create(namespace.connectionString().split(";")[0].substring("Endpoint=".length()));
         return new ServiceBusClientBuilder()
@@ -52,7 +52,7 @@ final class Connection {
                 .customEndpointAddress("https://" + endpoint.getAuthority());
     }
 
-    /** A token that lasts so long; the SDK takes one that has expired for one that lasts. */
+    /** A token with this lifetime; the SDK does not notice that a token has expired. */
     private static TokenCredential credential(Duration lifetime) {
         OffsetDateTime expiry = OffsetDateTime.now().plus(lifetime);
         Map<String, ?> claims = Map.of(
@@ -66,14 +66,14 @@ final class Connection {
         return Base64.getUrlEncoder().withoutPadding().encodeToString(text);
     }
 
-    /** When its clients are closed a connection's threads end. All threads of a process of its own are the case's. */
+    /** The threads of a connection end with its clients. In a separate process all threads belong to the case. */
     static void closes(Namespace namespace) throws IOException, InterruptedException {
         var answer = Alone.run("connection.closes_alone", namespace);
         Expect.equal("answer", answer, Map.of("id", 1, "passed", true, "output", ""));
     }
 
     /**
-     * The SDK runs every connection by a thread. Over WebSocket that goes on for ever, without a rest, when the frame
+     * The SDK has a thread for each connection. Over WebSocket that thread loops forever without waiting when the frame
      * that closes the WebSocket gives no reason (observed 57).
      */
     static void closesAlone(Namespace namespace) {

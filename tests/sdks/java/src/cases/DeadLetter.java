@@ -9,12 +9,12 @@ import com.azure.messaging.servicebus.models.SubQueue;
 import java.util.List;
 import java.util.Map;
 
-/** The dead-letter queue: received from like any other, until it is empty. */
+/** The dead-letter queue: clients receive from it as from any queue, until it is empty. */
 final class DeadLetter {
     private DeadLetter() {
     }
 
-    /** Every dead letter can be read, in order and with its own reason, and is then gone. */
+    /** Every dead-lettered message is received in order, with its reason, and then removed. */
     static void drains(Namespace namespace) {
         fill(namespace, 5);
         Receiver receiver = namespace.deadLetters("orders");
@@ -29,7 +29,7 @@ final class DeadLetter {
         namespace.expectCounts("orders", Map.of("active", 0, "dead_letter", 0));
     }
 
-    /** Receive-and-delete empties a dead-letter queue too. */
+    /** Receive-and-delete also empties a dead-letter queue. */
     static void drainsDestructively(Namespace namespace) {
         fill(namespace, 3);
         Receiver receiver = namespace.receiver("orders", builder -> builder
@@ -39,7 +39,7 @@ final class DeadLetter {
         namespace.expectCounts("orders", Map.of("active", 0, "dead_letter", 0));
     }
 
-    /** Dead-letters so many messages, each with a reason of its own. */
+    /** Dead-letters this number of messages, each with its own reason. */
     private static void fill(Namespace namespace, int count) {
         Sender sender = namespace.sender("orders");
         for (int index = 0; index < count; index++) {

@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Deferred messages: set aside, and received by their numbers alone.
+ * Deferred messages, which are received only by their sequence numbers.
  *
  * <p>Source: message-deferral.
  */
@@ -23,7 +23,7 @@ final class Deferral {
     private Deferral() {
     }
 
-    /** Receives skip a deferred message, peeks and counts do not; its number brings it back under a lock. */
+    /** Receives skip a deferred message, peeks and counts do not; it is received and locked by its sequence number. */
     static void byNumber(Namespace namespace) {
         namespace.send("orders", texts("a", "b"));
         Receiver receiver = namespace.receiver("orders");
@@ -33,7 +33,7 @@ final class Deferral {
         var deferred = List.of(ServiceBusMessageState.DEFERRED, ServiceBusMessageState.DEFERRED);
         Expect.equal("states", states(receiver.peek(10)), deferred);
         var messages = receiver.deferred(2L, 1L);
-        Expect.equal("bodies as asked for", bodies(messages), List.of("b", "a"));
+        Expect.equal("bodies in the requested order", bodies(messages), List.of("b", "a"));
         Expect.equal("deliveries", Messages.deliveries(messages), List.of(1L, 1L));
         Expect.equal("states", states(messages), deferred);
         namespace.expectCounts("orders", Map.of("locked", 2));
@@ -41,7 +41,7 @@ final class Deferral {
         namespace.expectCounts("orders", Map.of("active", 0, "deferred", 0, "locked", 0));
     }
 
-    /** A receiver that deletes what it receives does so with deferred messages too. */
+    /** A receive-and-delete receiver also deletes deferred messages. */
     static void receiveAndDelete(Namespace namespace) {
         namespace.send("orders", text("a"));
         Receiver deferring = namespace.receiver("orders");
@@ -50,7 +50,7 @@ final class Deferral {
         namespace.expectCounts("orders", Map.of("active", 0, "deferred", 0));
     }
 
-    /** Abandoned, deferred again or left to its lock, a deferred message stays deferred. */
+    /** A deferred message stays deferred when it is abandoned or deferred again, or its lock expires. */
     static void staysDeferred(Namespace namespace) {
         namespace.send("orders", text("a"));
         Receiver receiver = namespace.receiver("orders");
@@ -71,7 +71,7 @@ final class Deferral {
         namespace.expectCounts("orders", Map.of("active", 0, "deferred", 0));
     }
 
-    /** Properties are changed by deferring, and by every settlement afterwards that keeps the message. */
+    /** Deferring changes properties, and so does every later settlement that keeps the message. */
     static void properties(Namespace namespace) {
         namespace.send("orders", Messages.with(text("a"), Map.of("kept", "k", "changed", 1L)));
         Receiver receiver = namespace.receiver("orders");
@@ -94,13 +94,13 @@ final class Deferral {
         deadLetters.complete(dead);
     }
 
-    /** A deferred message is dead-lettered by its receiver, or by its last delivery. */
+    /** A deferred message is dead-lettered by its receiver, or after its last delivery. */
     static void deadLettered(Namespace namespace) {
         namespace.send("limited", texts("bad", "poison"));
         Receiver receiver = namespace.receiver("limited");
         receiver.defer(receiver.receive(2));
         receiver.deadLetter(receiver.deferred(1L).get(0), "Rejected", "no total");
-        // To defer it was the first delivery (observed 10).
+        // Deferring was the first delivery (observed 10).
         receiver.abandon(receiver.deferred(2L).get(0));
         receiver.abandon(receiver.deferred(2L).get(0));
         namespace.expectCounts("limited", Map.of("active", 0, "deferred", 0, "dead_letter", 2));
@@ -111,7 +111,7 @@ final class Deferral {
         deadLetters.complete(messages);
     }
 
-    /** A dead letter can be deferred too. */
+    /** A dead-lettered message can be deferred. */
     static void ofDeadLetters(Namespace namespace) {
         namespace.send("orders", text("bad"));
         Receiver receiver = namespace.receiver("orders");
@@ -124,7 +124,7 @@ final class Deferral {
         namespace.expectCounts("orders", Map.of("dead_letter", 0));
     }
 
-    /** What is unknown, active or locked is not found, and all or none are received. */
+    /** Unknown, active and locked messages are not found, and either all messages are received or none. */
     static void notFound(Namespace namespace) {
         namespace.send("orders", texts("deferred", "active"));
         Receiver receiver = namespace.receiver("orders");
@@ -138,7 +138,7 @@ final class Deferral {
         expectUnknown(receiver, 1L);
     }
 
-    /** A deferred message outlives its time until it is asked for: then it is not found, and leaves (D9). */
+    /** An expired deferred message is kept until it is requested: then it is not found, and is removed (D9). */
     static void expired(Namespace namespace) {
         for (String queue : List.of("expiring", "orders")) {
             namespace.send(queue, shortLived("old"));
@@ -153,7 +153,7 @@ final class Deferral {
         }
     }
 
-    /** This SDK gives nothing where it is told that nothing is found. */
+    /** This SDK returns nothing when the service responds that no message was found. */
     private static void expectUnknown(Receiver receiver, Long... numbers) {
         Expect.equal("received", bodies(receiver.deferred(numbers)), List.of());
     }

@@ -7,19 +7,19 @@ import com.azure.messaging.servicebus.ServiceBusReceivedMessage;
 import java.io.IOException;
 import java.util.Map;
 
-/** Receivers that go away with a message locked, under both settings of D2. */
+/** Receivers that close with a message locked, under both settings of D2. */
 final class Detach {
     private Detach() {
     }
 
-    /** A receiver is closed with a message locked; its lock is kept, or released at once. */
+    /** A receiver is closed with a message locked; the lock is kept, or released at once. */
     static void closed(Namespace namespace) {
         var held = receiveAndClose(namespace);
         Receiver receiver = namespace.receiver("orders");
         if (namespace.keepsLocks()) {
             receiver.receiveNothing();
             namespace.expectCounts("orders", Map.of("active", 1, "locked", 1));
-            // The lock lives on: its token still renews it.
+            // The lock is kept: its token still renews it.
             Expect.freshLock(receiver.sdk().renewMessageLock(held));
         } else {
             var again = receiver.one();
@@ -31,7 +31,7 @@ final class Detach {
         expectReturn(namespace);
     }
 
-    /** After its receiver is closed a message is settled by its lock token alone, while the lock lives. */
+    /** After its receiver is closed, a message is settled by its lock token while the lock is valid. */
     static void settledByToken(Namespace namespace) {
         var held = receiveAndClose(namespace);
         Receiver receiver = namespace.receiver("orders");
@@ -46,7 +46,7 @@ final class Detach {
         }
     }
 
-    /** A process dies with a message locked, and its connection with it. */
+    /** A process is killed with a message locked, which ends its connection. */
     static void dropped(Namespace namespace) throws IOException, InterruptedException {
         namespace.send("orders", text("held"));
         Expect.equal("answer", Alone.run("detach.dies", namespace), Map.of());
@@ -62,7 +62,7 @@ final class Detach {
         expectReturn(namespace);
     }
 
-    /** Receives one message and dies with it, without a word to the broker: the system closes the socket. */
+    /** Receives one message and exits without closing anything: the system closes the socket. */
     static void dies(Namespace namespace) {
         namespace.receiver("orders").one();
         Runtime.getRuntime().halt(0);
@@ -75,7 +75,7 @@ final class Detach {
         }
     }
 
-    /** After a minute the message is back, counted once: by its lock's end or by our abandon. */
+    /** After a minute the message is available again, counted once, by its expired lock or by the abandon. */
     private static void expectReturn(Namespace namespace) {
         namespace.advance(61);
         Receiver receiver = namespace.receiver("orders");

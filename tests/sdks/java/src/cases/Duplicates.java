@@ -17,13 +17,13 @@ final class Duplicates {
     private Duplicates() {
     }
 
-    /** The second of two with one id is dropped without an error; ids differ by letter case. */
+    /** The second of two messages with one id is dropped without an error; ids are case-sensitive. */
     static void dropped(Namespace namespace) {
         namespace.send("unique", identified("first", "a"), identified("second", "a"), identified("third", "A"));
         expectUnique(namespace, "first", "third");
     }
 
-    /** An id is remembered after its message is gone, for the window from its arrival. */
+    /** An id is remembered after its message was completed, for the window since its arrival. */
     static void window(Namespace namespace) {
         namespace.send("unique", identified("first", "a"));
         expectUnique(namespace, "first");
@@ -35,7 +35,7 @@ final class Duplicates {
         expectUnique(namespace, "anew");
     }
 
-    /** A scheduled message counts from when it is accepted, before a plain one and after it. */
+    /** A scheduled message counts from its acceptance, both before and after another message. */
     static void scheduled(Namespace namespace) {
         Sender sender = namespace.sender("unique");
         sender.schedule(later(60), identified("scheduled", "a"));
@@ -46,7 +46,7 @@ final class Duplicates {
         expectUnique(namespace, "plain", "scheduled");
     }
 
-    /** Within a batch, and against what came before it, each message is judged by itself. */
+    /** Each message of a batch is compared with the others and with earlier messages. */
     static void batch(Namespace namespace) {
         Sender sender = namespace.sender("unique");
         sender.send(identified("first", "a"));
@@ -54,13 +54,13 @@ final class Duplicates {
         expectUnique(namespace, "first", "second");
     }
 
-    /** Messages without an id are no duplicates of each other: the broker gives each its own (D30). */
+    /** Messages without an id are not duplicates of each other: the broker generates an id for each (D30). */
     static void withoutId(Namespace namespace) {
         namespace.send("unique", texts("x", "x"));
         expectUnique(namespace, "x", "x");
     }
 
-    /** Receives and completes what is in the queue. */
+    /** Receives and completes all messages of the queue. */
     private static void expectUnique(Namespace namespace, String... expected) {
         try (Receiver receiver = namespace.receiver("unique")) {
             if (expected.length > 0) {

@@ -13,10 +13,10 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
-/** Assertions, which fail with what they saw. */
+/** Assertions, which fail with the actual values. */
 final class Expect {
-    /** Long enough for a machine that is busy with something else, short enough to be told from a hang. */
-    static final Duration PATIENCE = Duration.ofSeconds(45);
+    /** Long enough for a busy machine, short enough to detect a hang. */
+    static final Duration TIMEOUT = Duration.ofSeconds(45);
 
     private Expect() {
     }
@@ -35,7 +35,7 @@ final class Expect {
 
     /** Waits until a condition holds. */
     static void eventually(String what, BooleanSupplier condition) {
-        Instant deadline = Instant.now().plus(PATIENCE);
+        Instant deadline = Instant.now().plus(TIMEOUT);
         while (!condition.getAsBoolean()) {
             if (Instant.now().isAfter(deadline)) {
                 throw new AssertionError("it does not come to hold: " + what);
@@ -44,7 +44,7 @@ final class Expect {
         }
     }
 
-    /** What an action is refused with. */
+    /** Returns the error of an action. */
     static Throwable failure(Callable<?> action) {
         Object result;
         try {
@@ -62,7 +62,7 @@ final class Expect {
         });
     }
 
-    /** The SDK's own error for this reason. */
+    /** Asserts the SDK's error with this reason. */
     static Throwable refused(ServiceBusFailureReason reason, Runnable action) {
         return of(reason, failure(action));
     }
@@ -74,7 +74,7 @@ final class Expect {
         return failure;
     }
 
-    /** A condition that the SDK has no reason of its own for: it is in what caused its error. */
+    /** Asserts an AMQP condition that the SDK has no reason for: it is in the cause of the error. */
     static Throwable condition(AmqpErrorCondition condition, Runnable action) {
         return condition(condition, failure(action));
     }
@@ -88,7 +88,7 @@ final class Expect {
         throw new AssertionError("expected an error by " + condition, failure);
     }
 
-    /** What is not allowed, or not implemented, this SDK takes for an operation that is not supported. */
+    /** This SDK reports not-allowed and not-implemented as an unsupported operation. */
     static Throwable notAllowed(Runnable action) {
         Throwable failure = failure(action);
         for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
@@ -99,13 +99,13 @@ final class Expect {
         throw new AssertionError("expected that it is not allowed", failure);
     }
 
-    static void words(String words, Throwable failure) {
-        if (!String.valueOf(failure.getMessage()).contains(words)) {
-            throw new AssertionError("expected the words: " + words, failure);
+    static void errorText(String description, Throwable failure) {
+        if (!String.valueOf(failure.getMessage()).contains(description)) {
+            throw new AssertionError("expected the text: " + description, failure);
         }
     }
 
-    /** What the administration API answers. */
+    /** Asserts the status of the administration API's response. */
     static Throwable status(int status, Runnable action) {
         Throwable failure = failure(action);
         if (!(failure instanceof HttpResponseException refusal) || refusal.getResponse().getStatusCode() != status) {
@@ -114,7 +114,7 @@ final class Expect {
         return failure;
     }
 
-    /** A lock of one minute ends within a minute from now, and not at its very beginning. */
+    /** Asserts that a lock of one minute ends between 30 s and a minute from now. */
     static void freshLock(OffsetDateTime until) {
         Duration remaining = Duration.between(OffsetDateTime.now(), until);
         if (remaining.toSeconds() < 30 || remaining.toSeconds() > 61) {
@@ -122,7 +122,7 @@ final class Expect {
         }
     }
 
-    /** An instant, but for the time that the case itself takes. */
+    /** Asserts a time, with a tolerance for the duration of the case. */
     static void close(String what, OffsetDateTime actual, OffsetDateTime expected) {
         if (Duration.between(actual, expected).abs().toSeconds() > 15) {
             throw new AssertionError(what + ": expected about " + expected + ", got " + actual);

@@ -9,19 +9,19 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 
-/** Expiry, under both settings of D1: at its instant, or once a receiver is active. */
+/** Expiry, under both settings of D1: when the message expires, or when a receiver is active. */
 final class Expiry {
     private Expiry() {
     }
 
-    /** An expired message is dead-lettered at once, or stays in counts and peeks until a receiver comes. */
+    /** An expired message is dead-lettered at once, or counted and peeked until a receiver attaches. */
     static void withoutReceiver(Namespace namespace) {
         namespace.send("expiring", shortLived("old"), text("young"));
         namespace.advance(31);
         int left = namespace.expiresEagerly() ? 1 : 2;
         namespace.expectCounts("expiring", Map.of("active", left, "dead_letter", 2 - left));
         Receiver receiver = namespace.receiver("expiring");
-        // A peek of this SDK opens no link of a receiver.
+        // A peek of this SDK does not attach a receiver.
         Expect.equal("peeked", receiver.peek(10).size(), left);
         var message = receiver.one();
         Expect.equal("body of what is left", body(message), "young");
@@ -30,7 +30,7 @@ final class Expiry {
         expectExpired(namespace, 0);
     }
 
-    /** Where the queue does not dead-letter on expiration, an expired message is gone. */
+    /** If the queue does not dead-letter on expiration, an expired message is removed. */
     static void dropped(Namespace namespace) {
         namespace.send("orders", shortLived("old"));
         namespace.advance(31);
@@ -39,7 +39,7 @@ final class Expiry {
         namespace.expectCounts("orders", Map.of("active", 0, "dead_letter", 0));
     }
 
-    /** A lock outlives the message's time: completing under it still works. */
+    /** A locked message can be completed after it has expired. */
     static void completedUnderLock(Namespace namespace) {
         namespace.send("expiring", shortLived("old"));
         Receiver receiver = namespace.receiver("expiring");
@@ -49,7 +49,7 @@ final class Expiry {
         namespace.expectCounts("expiring", Map.of("active", 0, "dead_letter", 0));
     }
 
-    /** A message found expired when its lock is given up leaves at once, under both settings. */
+    /** A message that has expired when it is abandoned is removed at once, under both settings. */
     static void abandonedAfterExpiry(Namespace namespace) {
         namespace.send("expiring", shortLived("old"));
         Receiver receiver = namespace.receiver("expiring");
@@ -59,7 +59,7 @@ final class Expiry {
         expectExpired(namespace, 1);
     }
 
-    /** A message found expired when its lock runs out leaves at once too. */
+    /** A message that has expired when its lock expires is also removed at once. */
     static void lockEndsAfterExpiry(Namespace namespace) {
         namespace.send("expiring", shortLived("old"));
         namespace.receiver("expiring").one();
@@ -67,7 +67,7 @@ final class Expiry {
         expectExpired(namespace, 1);
     }
 
-    /** The queue's time to live applies where the message brings none, and is the ceiling of its own. */
+    /** The queue's time to live applies to messages that have none, and is the maximum for others. */
     static void byDefaultTimeToLive(Namespace namespace) {
         namespace.send("fleeting", text("none"), text("long").setTimeToLive(Duration.ofDays(1)));
         try (Receiver receiver = namespace.receiver("fleeting")) {
@@ -85,14 +85,14 @@ final class Expiry {
         deadLetters.complete(dead);
     }
 
-    /** Receives the one dead letter of the queue: expired, with the service's words. */
+    /** Receives the only dead-lettered message of the queue, with the reason of an expired one. */
     private static void expectExpired(Namespace namespace, long delivered) {
         Receiver receiver = namespace.deadLetters("expiring");
         var message = receiver.one();
         Expect.equal("body", body(message), "old");
         Expect.equal("reason", message.getDeadLetterReason(), EXPIRED);
-        String words = "The message expired and was dead lettered.";
-        Expect.equal("description", message.getDeadLetterErrorDescription(), words);
+        String description = "The message expired and was dead lettered.";
+        Expect.equal("description", message.getDeadLetterErrorDescription(), description);
         Expect.equal("deliveries", message.getDeliveryCount(), delivered);
         receiver.complete(message);
     }

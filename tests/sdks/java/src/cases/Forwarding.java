@@ -9,7 +9,7 @@ import com.azure.messaging.servicebus.models.SubQueue;
 import java.util.Map;
 
 /**
- * Auto-forwarding: messages and dead letters go on to another queue, four times at most (D3).
+ * Auto-forwarding of messages and dead-lettered messages to another queue, at most four times (D3).
  *
  * <p>Source: service-bus-auto-forwarding, service-bus-dead-letter-queues. The queue inbox forwards to orders, hop1 over
  * the others to hop6, and complaints forwards its dead letters to orders.
@@ -18,7 +18,7 @@ final class Forwarding {
     private Forwarding() {
     }
 
-    /** A message goes from queue to queue as it is, under a new number in each. */
+    /** A message is forwarded unchanged from queue to queue, with a new sequence number in each. */
     static void chain(Namespace namespace) {
         namespace.send("orders", text("direct"));
         var sent = Messages.identified("over", "o-17").setSubject("placed");
@@ -37,7 +37,7 @@ final class Forwarding {
         receiver.complete(messages);
     }
 
-    /** A forwarded dead letter keeps its reason and says where it was dead-lettered. */
+    /** A forwarded dead-lettered message keeps its reason and its dead-letter source. */
     static void deadLetters(Namespace namespace) {
         namespace.send("complaints", text("bad"));
         Receiver complaints = namespace.receiver("complaints");
@@ -52,7 +52,7 @@ final class Forwarding {
         namespace.expectCounts("complaints", Map.of("active", 0, "dead_letter", 0));
     }
 
-    /** Four forwards are allowed: the fifth fails where it begins. */
+    /** Four forwards are allowed: the fifth fails at its source. */
     static void hops(Namespace namespace) {
         namespace.send("hop2", text("four"));
         Receiver receiver = namespace.receiver("hop6");
@@ -61,26 +61,26 @@ final class Forwarding {
         receiver.complete(message);
         namespace.send("hop1", text("five"));
         var failed = expectNotForwarded(namespace, "hop5", "five", "MaxTransferHopCountExceeded");
-        String words = "The maximum number of allowed hops when forwarding between queues. Value is set to 4.";
-        Expect.equal("description", failed.getDeadLetterErrorDescription(), words);
+        String description = "The maximum number of allowed hops when forwarding between queues. Value is set to 4.";
+        Expect.equal("description", failed.getDeadLetterErrorDescription(), description);
         receiver.receiveNothing();
     }
 
-    /** What finds no target waits in the transfer dead-letter queue of its source. */
+    /** A message whose target does not exist is moved to the transfer dead-letter queue of its source. */
     static void targetDeleted(Namespace namespace) {
         namespace.delete("orders");
         namespace.send("inbox", text("lost"));
         expectNotForwarded(namespace, "inbox", "lost", "MessagingEntityNotFoundException");
     }
 
-    /** What its target refuses too. */
+    /** So is a message that its target rejects. */
     static void targetDisabled(Namespace namespace) {
         namespace.configure("orders", Map.of("Status", "SendDisabled"));
         namespace.send("inbox", text("early"));
         expectNotForwarded(namespace, "inbox", "early", "MessagingEntityDisabledException");
     }
 
-    /** And what its target has no room for. */
+    /** So is a message for which its target has no space. */
     static void targetFull(Namespace namespace) {
         String large = "x".repeat(200_000);
         namespace.send("tiny", texts(large, large, large, large, large));
@@ -95,7 +95,7 @@ final class Forwarding {
         namespace.deadLetters("inbox").receiveNothing();
     }
 
-    /** Receives the one message that a queue could not forward. */
+    /** Receives the only message that a queue could not forward. */
     private static ServiceBusReceivedMessage expectNotForwarded(
             Namespace namespace, String queue, String expected, String why) {
         namespace.expectCounts(queue, Map.of("active", 0, "dead_letter", 0, "transfer_dead_letter", 1));

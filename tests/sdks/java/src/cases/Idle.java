@@ -6,7 +6,7 @@ import static cases.Messages.text;
 import com.azure.messaging.servicebus.ServiceBusFailureReason;
 
 /**
- * Auto-delete on idle: a queue that is not used for five minutes is deleted, with what it holds.
+ * Auto-delete on idle: a queue that no client uses for five minutes is deleted with its messages.
  *
  * <p>Source: the property AutoDeleteOnIdle of queues. The queue idle has it.
  */
@@ -14,7 +14,7 @@ final class Idle {
     private Idle() {
     }
 
-    /** After five minutes without use the queue is not there any more, for an open link either. */
+    /** After five minutes without use the queue no longer exists, also for an open link. */
     static void deleted(Namespace namespace) {
         Sender sender = namespace.sender("idle");
         sender.send(text("left"));
@@ -23,7 +23,7 @@ final class Idle {
         NotFound.expectMissing(() -> namespace.receiver("idle").refused());
     }
 
-    /** Sends, peeks and scheduled messages keep it, each for five minutes more. */
+    /** Sends, peeks and scheduled messages each keep the queue for five more minutes. */
     static void used(Namespace namespace) {
         Sender sender = namespace.sender("idle");
         namespace.advance(240);

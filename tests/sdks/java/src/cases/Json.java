@@ -9,12 +9,12 @@ import java.io.UncheckedIOException;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** JSON, by the library that the SDK brings. */
+/** JSON, by the library of the SDK. */
 final class Json {
     private Json() {
     }
 
-    /** An object; an empty text is an empty one. */
+    /** Parses an object; an empty text is an empty object. */
     static Map<String, Object> parse(String text) {
         if (text.isEmpty()) {
             return Map.of();
@@ -36,7 +36,7 @@ final class Json {
         return text.toString();
     }
 
-    /** An object of which all values are texts. */
+    /** Parses an object with only string values. */
     static Map<String, String> texts(Object object) {
         var texts = new TreeMap<String, String>();
         ((Map<?, ?>) object).forEach((name, value) -> texts.put((String) name, (String) value));

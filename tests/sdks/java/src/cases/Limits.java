@@ -7,7 +7,7 @@ import com.azure.messaging.servicebus.ServiceBusFailureReason;
 import java.util.Map;
 
 /**
- * Limits: a message too large, a queue that is full, a batch of which nothing is taken.
+ * Limits: a message that is too large, a queue that is full, a batch that is rejected as a whole.
  *
  * <p>Source: service-bus-quotas. The queue tiny holds a mebibyte, five messages of 200,000 bytes.
  */
@@ -15,7 +15,7 @@ final class Limits {
     private Limits() {
     }
 
-    /** A message over the link's limit is refused, by the SDK itself; the link takes the next one. */
+    /** The SDK rejects a message over the link's limit; the link accepts the next one. */
     static void tooLarge(Namespace namespace) {
         Sender sender = namespace.sender("orders");
         sender.send(text("small"));
@@ -24,7 +24,7 @@ final class Limits {
         namespace.expectCounts("orders", Map.of("active", 2));
     }
 
-    /** A full queue refuses what does not fit until there is room again. */
+    /** A full queue rejects messages that do not fit until there is space again. */
     static void full(Namespace namespace) {
         Sender sender = namespace.sender("tiny");
         for (int index = 0; index < 5; index++) {
@@ -38,7 +38,7 @@ final class Limits {
         namespace.expectCounts("tiny", Map.of("active", 6));
     }
 
-    /** Dead letters take room too. */
+    /** Dead-lettered messages take space, too. */
     static void fullOfDeadLetters(Namespace namespace) {
         Sender sender = namespace.sender("tiny");
         Receiver receiver = namespace.receiver("tiny");
@@ -50,7 +50,7 @@ final class Limits {
         namespace.expectCounts("tiny", Map.of("active", 0, "dead_letter", 5));
     }
 
-    /** A batch of which a part would fit is refused as a whole. */
+    /** A batch of which only a part would fit is rejected as a whole. */
     static void batchIsAllOrNothing(Namespace namespace) {
         Sender sender = namespace.sender("tiny");
         for (int index = 0; index < 4; index++) {
@@ -63,12 +63,12 @@ final class Limits {
         namespace.expectCounts("tiny", Map.of("active", 6));
     }
 
-    /** A batch takes messages up to the link's limit, and that batch is accepted. */
+    /** A batch accepts messages up to the link's limit, and can be sent. */
     static void batchFillsUp(Namespace namespace) {
         var sender = namespace.sender("orders").sdk();
         var batch = sender.createMessageBatch();
         while (batch.tryAddMessage(sized(50_000))) {
-            Expect.isTrue("the batch says that it is full", batch.getCount() < 6);
+            Expect.isTrue("the batch reports that it is full", batch.getCount() < 6);
         }
         Expect.equal("messages of 50,000 bytes in a batch", batch.getCount(), 5);
         sender.sendMessages(batch);

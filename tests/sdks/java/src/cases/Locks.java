@@ -28,7 +28,7 @@ final class Locks {
         receiver.complete(message);
     }
 
-    /** Settling after the lock's end throws the SDK's own error, and the message comes back counted. */
+    /** Settling after the lock has expired throws the SDK's error, and the message is redelivered and counted. */
     static void losesLock(Namespace namespace) {
         namespace.send("orders", text("late"));
         Receiver receiver = namespace.receiver("orders");
@@ -38,7 +38,7 @@ final class Locks {
             namespace.advance(61);
             Expect.refused(ServiceBusFailureReason.MESSAGE_LOCK_LOST, () -> settle.accept(message));
         }
-        // To dead-letter is to reject, so that this SDK takes the refusal, which is a rejection, for its success.
+        // Dead-lettering is an AMQP rejection, so this SDK mistakes the error, which is also a rejection, for success.
         var unknowing = receiver.one();
         namespace.advance(61);
         receiver.sdk().deadLetter(unknowing);
@@ -49,7 +49,7 @@ final class Locks {
         receiver.complete(message);
     }
 
-    /** Renewing after the lock's end throws the same error. */
+    /** Renewing after the lock has expired throws the same error. */
     static void losesLockOnRenewal(Namespace namespace) {
         namespace.send("orders", text("late"));
         Receiver receiver = namespace.receiver("orders");
@@ -62,7 +62,7 @@ final class Locks {
         receiver.complete(again);
     }
 
-    /** Locks that run out count like abandons, up to the dead-letter queue. */
+    /** Expired locks count as deliveries, as abandons do, until the message is dead-lettered. */
     static void expiresToTheLimit(Namespace namespace) {
         namespace.send("limited", text("forgotten"));
         Receiver receiver = namespace.receiver("limited");
@@ -77,7 +77,7 @@ final class Locks {
         deadLetters.complete(message);
     }
 
-    /** The SDK renews a lock by itself, before it ends by its own clock. */
+    /** The SDK renews a lock automatically, before it expires by the client's clock. */
     static void autoRenewed(Namespace namespace) {
         namespace.configure("orders", Map.of("LockDuration", "PT12S"));
         namespace.send("orders", text("slow"));

@@ -23,17 +23,17 @@ public final class Main {
     }
 
     public static void main(String[] arguments) throws IOException {
-        // Of the SDK's logger, which the tests of this program set where they want to read it.
+        // The level of the SDK's logger, which tests of this program set to read its output.
         System.getProperties().putIfAbsent("org.slf4j.simpleLogger.defaultLogLevel", "off");
         PrintStream answers = System.out;
-        // Whatever else is printed must not be taken for an answer.
+        // Other output must not be mistaken for a response.
         System.setOut(System.err);
         Trust.install();
         var requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = requests.readLine(); line != null; line = requests.readLine()) {
             new Run(Json.parse(line), answers).start();
         }
-        // Threads of cases that hang, and of the SDK, do not keep it.
+        // Threads of the SDK and of hanging cases do not keep the process running.
         Runtime.getRuntime().halt(0);
     }
 }

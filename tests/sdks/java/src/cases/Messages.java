@@ -10,7 +10,7 @@ import java.util.function.Function;
 import java.util.stream.IntStream;
 import java.util.stream.StreamSupport;
 
-/** Messages to send, and what cases read of those that they receive. */
+/** Messages to send, and properties of received ones. */
 final class Messages {
     static final String EXPIRED = "TTLExpiredException";
 
@@ -29,7 +29,7 @@ final class Messages {
         return texts(bodies.toArray(String[]::new));
     }
 
-    /** Bodies that count from one number up to another. */
+    /** Bodies with the numbers from one to another. */
     static List<String> numbered(int from, int to) {
         return IntStream.range(from, to).mapToObj(index -> "number " + index).toList();
     }
@@ -65,7 +65,7 @@ final class Messages {
         return text(body).setTimeToLive(Duration.ofSeconds(30));
     }
 
-    /** An instant from now, by the clock of this process. */
+    /** A time from now, by the clock of this process. */
     static OffsetDateTime later(int seconds) {
         return OffsetDateTime.now().plusSeconds(seconds);
     }

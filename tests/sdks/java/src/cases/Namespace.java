@@ -29,11 +29,11 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
 import java.util.function.Supplier;
 
-/** What a case is given: a namespace as the SDK sees it, and the emulator's control API. */
+/** The parameters of a case: a namespace as the SDK sees it, and the emulator's control API. */
 final class Namespace implements AutoCloseable {
     final Map<String, String> environment;
     final ServiceBusClientBuilder clients;
-    /** Closed at the end of the case, the last first. */
+    /** Closed at the end of the case, in reverse order. */
     private final ConcurrentLinkedDeque<AutoCloseable> opened = new ConcurrentLinkedDeque<>();
 
     Namespace(Map<String, String> environment) {
@@ -50,12 +50,12 @@ final class Namespace implements AutoCloseable {
                 .transportType(isWebSocket ? AmqpTransportType.AMQP_WEB_SOCKETS : AmqpTransportType.AMQP);
     }
 
-    /** Clients that report an error instead of trying again. */
+    /** Clients that do not retry. */
     ServiceBusClientBuilder tryingOnce(String connectionString) {
         return clients(connectionString).retryOptions(new AmqpRetryOptions().setMaxRetries(0));
     }
 
-    /** The same, of which one try takes so long at most. */
+    /** The same, with this timeout for each attempt. */
     ServiceBusClientBuilder tryingFor(Duration time) {
         return clients(connectionString()).retryOptions(new AmqpRetryOptions().setMaxRetries(0).setTryTimeout(time));
     }
@@ -72,7 +72,7 @@ final class Namespace implements AutoCloseable {
         return environment.get("SERVICEBUS_LOCKS_ON_DETACH").equals("keep");
     }
 
-    /** What is closed at the end of the case. */
+    /** Registers a resource to be closed at the end of the case. */
     <T extends AutoCloseable> T closing(T client) {
         opened.push(client);
         return client;
@@ -103,7 +103,7 @@ final class Namespace implements AutoCloseable {
         }
     }
 
-    /** Its link opens when it first receives. */
+    /** Its link attaches at the first receive. */
     Receiver receiver(String queue) {
         return receiver(queue, builder -> builder);
     }
@@ -119,7 +119,7 @@ final class Namespace implements AutoCloseable {
         return new Receiver(closing(settings.apply(withoutRenewal(by)).buildClient()));
     }
 
-    /** The SDK would renew every lock for five minutes, and a case would have to know what it has done so far. */
+    /** Otherwise the SDK would renew every lock for five minutes, which cases would have to account for. */
     private static ServiceBusReceiverClientBuilder withoutRenewal(ServiceBusClientBuilder by) {
         return by.receiver().maxAutoLockRenewDuration(Duration.ZERO);
     }
@@ -163,7 +163,7 @@ final class Namespace implements AutoCloseable {
     }
 
     /**
-     * Over a connection of their own. On one connection the SDK has one link for each session of an entity, and gives
+     * Over a separate connection. On one connection the SDK has one link for each session of an entity, and gives
      * that to every client that accepts the session.
      */
     ServiceBusSessionReceiverClient sessions(String queue) {
@@ -177,7 +177,7 @@ final class Namespace implements AutoCloseable {
         return closing(settings.apply(builder).buildClient());
     }
 
-    /** Runs something while the case goes on. */
+    /** Runs a function concurrently with the case. */
     static <T> CompletableFuture<T> start(Supplier<T> work) {
         var done = new CompletableFuture<T>();
         Run.beside(() -> {
@@ -190,10 +190,10 @@ final class Namespace implements AutoCloseable {
         return done;
     }
 
-    /** What was started gives, before it is too late. */
+    /** Returns the result of a started function, or fails after a timeout. */
     static <T> T await(String what, CompletableFuture<T> done) {
         try {
-            return done.get(Expect.PATIENCE.toSeconds(), TimeUnit.SECONDS);
+            return done.get(Expect.TIMEOUT.toSeconds(), TimeUnit.SECONDS);
         } catch (ExecutionException failure) {
             throw new AssertionError(what + " failed", failure.getCause());
         } catch (InterruptedException | TimeoutException failure) {
@@ -201,12 +201,12 @@ final class Namespace implements AutoCloseable {
         }
     }
 
-    /** Moves the namespace's clock; everything due on the way has happened when it returns. */
+    /** Advances the namespace's clock, and returns when everything that is due by then has been processed. */
     void advance(int seconds) {
         control("POST", "clock/advance", Map.of("seconds", seconds));
     }
 
-    /** Changes properties of a queue, which it keeps but for these. */
+    /** Changes these properties of a queue and keeps the others. */
     void configure(String queue, Map<String, ?> properties) {
         control("PUT", "queues/" + queue, properties);
     }
@@ -219,10 +219,10 @@ final class Namespace implements AutoCloseable {
         URI uri = URI.create(environment.get("SERVICEBUS_CONTROL_URL").replaceAll("/$", "") + "/" + path);
         return unchecked(() -> {
             var connection = (HttpURLConnection) uri.toURL().openConnection();
-            // A connection that is kept may end, as idle, just when the next request goes out by it.
+            // A pooled connection may be closed as idle just when the next request uses it.
             connection.setRequestProperty("connection", "close");
             connection.setRequestProperty("content-type", "application/json");
-            connection.setReadTimeout((int) Expect.PATIENCE.toMillis());
+            connection.setReadTimeout((int) Expect.TIMEOUT.toMillis());
             connection.setRequestMethod(method);
             if (!method.equals("GET")) {
                 connection.setDoOutput(true);
@@ -249,14 +249,14 @@ final class Namespace implements AutoCloseable {
         }
     }
 
-    /** How often something has happened to an entity, by the emulator's record. */
+    /** The number of events of a kind in the timeline of an entity. */
     int count(String entity, String kind) {
         String path = "timeline?entity=" + URLEncoder.encode(entity, StandardCharsets.UTF_8);
         var counters = (Map<?, ?>) control("GET", path, Map.of()).get("counters");
         return counters.get(kind) instanceof Number times ? times.intValue() : 0;
     }
 
-    /** Waits until the emulator's counts of an entity, which no link of ours can disturb, are the expected ones. */
+    /** Waits until the emulator's counts of an entity have these values, without a link to the entity. */
     void expectCounts(String entity, Map<String, Integer> expected) {
         var last = new TreeMap<String, Integer>();
         String path = "counts?entity=" + URLEncoder.encode(entity, StandardCharsets.UTF_8);

@@ -5,7 +5,7 @@ import static cases.Messages.text;
 import com.azure.core.amqp.exception.AmqpErrorCondition;
 import com.azure.messaging.servicebus.ServiceBusFailureReason;
 
-/** Entities that do not exist: the SDK's own error, at once, whatever was asked of them. */
+/** Entities that do not exist: the SDK's error, at once, for every operation. */
 final class NotFound {
     private NotFound() {
     }
@@ -32,7 +32,7 @@ final class NotFound {
                 ServiceBusFailureReason.MESSAGING_ENTITY_NOT_FOUND, () -> namespace.receiver("missing").peek(1));
     }
 
-    /** Sends and requests have a reason of the SDK's; a receive has it in what caused its error alone. */
+    /** Errors of sends and requests have the SDK's reason; the error of a receive has it only in its cause. */
     static void expectMissing(Runnable action) {
         Expect.condition(AmqpErrorCondition.NOT_FOUND, action);
     }

@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What the service was seen to do, by the numbers of tests/conformance/OBSERVED.md.
+ * Observed behaviour of the service, by the numbers of tests/conformance/OBSERVED.md.
  *
  * <p>Source: spec/observed.md.
  */
@@ -18,16 +18,16 @@ final class Observed {
     private Observed() {
     }
 
-    /** A receiver says for what kind of entity it takes its own, and is refused where that is another (60). */
+    /** A receiver states the kind of its entity, and is rejected if the entity is of another kind (60). */
     static void entityType(Namespace namespace) {
         var refusal = Expect.notAllowed(() -> namespace.receiver("prices/Subscriptions/all").refused());
-        Expect.words("Cannot open a Queue client for entity type Subscriber.", refusal);
+        Expect.errorText("Cannot open a Queue client for entity type Subscriber.", refusal);
         namespace.publish("prices", text("m"));
         Receiver receiver = namespace.subscriber("prices", "all");
         receiver.complete(receiver.one());
     }
 
-    /** What is sent to by way of another entity cannot be received from on the same connection (43). */
+    /** An entity that a client sends to via another one cannot be received from on the same connection (43). */
     static void receivedVia(Namespace namespace) {
         ServiceBusClientBuilder across = across(namespace);
         namespace.sender(across, "limited").send(text("a"));
@@ -38,7 +38,7 @@ final class Observed {
         namespace.expectCounts("orders", Map.of("active", 1, "locked", 0));
     }
 
-    /** A settlement in a transaction of another partition is refused, and gives its message back (42). */
+    /** A settlement in a transaction of another partition is rejected, and releases its message (42). */
     static void otherPartition(Namespace namespace) {
         namespace.send("partitioned", text("1").setPartitionKey("one"), text("2").setPartitionKey("two"));
         Receiver receiver = namespace.receiver("partitioned");
@@ -57,11 +57,11 @@ final class Observed {
     /** A basic namespace has no transactions (65). */
     static void noTransactions(Namespace namespace) {
         var refusal = Expect.notAllowed(() -> namespace.sender("orders").sdk().createTransaction());
-        Expect.words("Transaction is unsupported because the namespace", refusal);
-        Expect.words("is of 'Basic' tier.", refusal);
+        Expect.errorText("Transaction is unsupported because the namespace", refusal);
+        Expect.errorText("is of 'Basic' tier.", refusal);
     }
 
-    /** Clients of one connection, on which the first entity is the one by way of which the others are reached. */
+    /** Clients of one connection, whose first entity is the via entity of the others. */
     private static ServiceBusClientBuilder across(Namespace namespace) {
         return namespace.clients(namespace.connectionString()).enableCrossEntityTransactions();
     }

@@ -14,7 +14,7 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
- * Partitioned queues: numbers carry a partition in their top 16 bits, and work as any other (D18).
+ * Partitioned queues: sequence numbers have a partition in their top 16 bits, and work as any other (D18).
  *
  * <p>Source: service-bus-partitioning.
  */
@@ -22,7 +22,7 @@ final class Partitions {
     private Partitions() {
     }
 
-    /** Messages of one key share a partition, in the order sent; the key comes back. */
+    /** Messages with one partition key are in one partition, in the order sent, and keep the key. */
     static void keys(Namespace namespace) {
         namespace.send("partitioned", keyed("a", "eu"), keyed("b", "eu"), keyed("c", "eu"));
         namespace.send("partitioned", texts(Messages.numbered(0, 20)));
@@ -35,7 +35,7 @@ final class Partitions {
         receiver.complete(messages);
     }
 
-    /** A number with a partition cancels, receives what was deferred, and starts a peek. */
+    /** A sequence number with a partition cancels a scheduled message, receives a deferred one, and starts a peek. */
     static void numbers(Namespace namespace) {
         // Of eight keys most are not in partition 0.
         var sent = IntStream.range(0, 8).mapToObj(key -> keyed("b" + key, "key " + key)).toList();
@@ -58,7 +58,7 @@ final class Partitions {
         namespace.expectCounts("partitioned", Map.of("active", 0, "deferred", 0, "scheduled", 0));
     }
 
-    /** All messages of a batch go to one partition: two keys in it are refused, and nothing is taken. */
+    /** All messages of a batch go to one partition: a batch with two keys is rejected as a whole. */
     static void batchOfOneKey(Namespace namespace) {
         Sender sender = namespace.sender("partitioned");
         Expect.notAllowed(() -> sender.sendBatch(keyed("a", "eu"), keyed("b", "us")));
@@ -74,7 +74,7 @@ final class Partitions {
         return messages.stream().map(Partitions::partition).collect(Collectors.toSet()).size();
     }
 
-    /** What the top 16 bits of a message's number say. */
+    /** The top 16 bits of a message's sequence number. */
     private static long partition(ServiceBusReceivedMessage message) {
         return message.getSequenceNumber() >> 48;
     }

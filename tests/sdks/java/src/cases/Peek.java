@@ -10,12 +10,12 @@ import com.azure.messaging.servicebus.models.ServiceBusMessageState;
 import java.util.List;
 import java.util.Map;
 
-/** Peeking: what is there, in which state, from which sequence number on. */
+/** Peeking: messages and their states, from a sequence number on. */
 final class Peek {
     private Peek() {
     }
 
-    /** Locked and waiting messages are both seen, and are both active. */
+    /** Peeking shows locked and waiting messages, and both are active. */
     static void states(Namespace namespace) {
         namespace.send("orders", texts("locked", "waiting"));
         Receiver receiver = namespace.receiver("orders");
@@ -28,7 +28,7 @@ final class Peek {
         receiver.complete(locked);
     }
 
-    /** A peek starts where it is told to, goes on where it stopped, and moves nothing. */
+    /** A peek starts at a sequence number, continues where the last one ended, and changes no message. */
     static void fromSequenceNumber(Namespace namespace) {
         namespace.sender("orders").sendBatch(texts(numbered(1, 11)));
         Receiver receiver = namespace.receiver("orders");
@@ -43,7 +43,7 @@ final class Peek {
         namespace.expectCounts("orders", Map.of("active", 10, "locked", 0));
     }
 
-    /** A peek at an empty queue is an empty list, or null where one message is asked for. */
+    /** A peek at an empty queue returns an empty list, or null for a peek of one message. */
     static void empty(Namespace namespace) {
         Receiver receiver = namespace.receiver("orders");
         Expect.equal("peeked", bodies(receiver.peek(5)), List.of());

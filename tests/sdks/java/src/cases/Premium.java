@@ -16,7 +16,7 @@ final class Premium {
     private Premium() {
     }
 
-    /** A message of 5 MB comes through byte for byte where the queue allows it. */
+    /** A message of 5 MB arrives unchanged if the queue allows it. */
     static void largeMessage(Namespace namespace) {
         var body = new byte[5_000_000];
         for (int index = 0; index < body.length; index++) {
@@ -30,7 +30,7 @@ final class Premium {
         namespace.expectCounts("large", Map.of("active", 0));
     }
 
-    /** Elsewhere the tier's limit of a mebibyte holds. */
+    /** Other queues have the tier's default limit of a mebibyte. */
     static void tooLarge(Namespace namespace) {
         Sender sender = namespace.sender("orders");
         sender.send(sized(1_000_000));
@@ -43,7 +43,7 @@ final class Premium {
     static void batch(Namespace namespace) {
         Sender sender = namespace.sender("large");
         Throwable failure = Expect.failure(() -> sender.sendBatch(sized(500_000), sized(500_000), sized(500_000)));
-        Expect.isTrue("it is told why", String.valueOf(failure).contains("a batch message with no data in it"));
+        Expect.isTrue("the error has the reason", String.valueOf(failure).contains("a batch message with no data in it"));
         namespace.expectCounts("large", Map.of("active", 0));
         sender.sendBatch(sized(500_000), sized(500_000));
         namespace.expectCounts("large", Map.of("active", 2));

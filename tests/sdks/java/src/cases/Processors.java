@@ -25,7 +25,7 @@ final class Processors {
     private Processors() {
     }
 
-    /** What a handler is content with is completed. */
+    /** A message is completed when its handler returns. */
     static void completes(Namespace namespace) {
         var seen = Collections.synchronizedList(new ArrayList<String>());
         ServiceBusProcessorClient processor = processor(
@@ -37,26 +37,26 @@ final class Processors {
         Expect.equal("bodies", seen, numbered(0, 5));
     }
 
-    /** What a handler throws at is abandoned, and the error told. */
+    /** A message is abandoned when its handler throws, and the error handler is called. */
     static void abandons(Namespace namespace) {
         namespace.send("orders", text("odd"));
-        var told = new CompletableFuture<ServiceBusErrorContext>();
+        var reported = new CompletableFuture<ServiceBusErrorContext>();
         var deliveries = Collections.synchronizedList(new ArrayList<Long>());
         ServiceBusProcessorClient processor = processor(namespace, "orders", context -> {
             deliveries.add(context.getMessage().getDeliveryCount());
             if (context.getMessage().getDeliveryCount() < 2) {
                 throw new IllegalStateException("it does not like it");
             }
-        }, told::complete);
+        }, reported::complete);
         processor.start();
-        var error = Namespace.await("an error", told);
+        var error = Namespace.await("an error", reported);
         Expect.equal("source", error.getErrorSource(), ServiceBusErrorSource.USER_CALLBACK);
         Expect.equal("entity", error.getEntityPath(), "orders");
         namespace.expectCounts("orders", Map.of("active", 0, "locked", 0, "dead_letter", 0));
         Expect.equal("deliveries", deliveries, List.of(0L, 1L, 2L));
     }
 
-    /** A handler may settle by itself. */
+    /** A handler may settle a message itself. */
     static void settles(Namespace namespace) {
         namespace.send("orders", texts("good", "bad"));
         var processor = namespace.closing(namespace.clients
@@ -76,18 +76,18 @@ final class Processors {
         namespace.expectCounts("orders", Map.of("active", 0, "locked", 0, "dead_letter", 1));
     }
 
-    /** What a processor cannot do it tells, and tries on. */
+    /** A processor reports errors, and retries. */
     static void reports(Namespace namespace) {
-        var told = new CompletableFuture<ServiceBusErrorContext>();
-        processor(namespace, "missing", context -> { }, told::complete).start();
-        var error = Namespace.await("an error", told);
+        var reported = new CompletableFuture<ServiceBusErrorContext>();
+        processor(namespace, "missing", context -> { }, reported::complete).start();
+        var error = Namespace.await("an error", reported);
         Expect.equal("entity", error.getEntityPath(), "missing");
         NotFound.expectMissing(() -> {
             throw new IllegalStateException(error.getException());
         });
     }
 
-    /** A processor that is stopped receives nothing more, and goes on when it is started again. */
+    /** A stopped processor receives no messages, and continues when it is started again. */
     static void stops(Namespace namespace) {
         var seen = Collections.synchronizedList(new ArrayList<String>());
         ServiceBusProcessorClient processor = processor(
@@ -103,7 +103,7 @@ final class Processors {
         Expect.equal("bodies", seen, List.of("first", "second"));
     }
 
-    /** A processor of sessions has several at a time, each in order, and goes on to the next when one is idle. */
+    /** A session processor handles several sessions at a time, each in order, and takes the next when one is idle. */
     static void sessions(Namespace namespace) {
         var seen = Collections.synchronizedList(new ArrayList<String>());
         for (String body : List.of("a", "b", "c")) {
@@ -144,12 +144,12 @@ final class Processors {
                 .buildProcessorClient());
     }
 
-    /** Where a case expects no error; what is lacking shows in what it waits for. */
+    /** For cases that expect no error; a missing message fails the wait for it. */
     private static void unexpected(ServiceBusErrorContext context) {
         boolean isOfClosing = context.getException() instanceof ServiceBusException refusal
                 && refusal.getReason() == ServiceBusFailureReason.SERVICE_COMMUNICATION_ERROR;
         if (!isOfClosing) {
-            System.err.println("a processor tells of " + context.getException());
+            System.err.println("a processor reports " + context.getException());
         }
     }
 }

@@ -11,14 +11,14 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 
-/** Receiving: under a lock, destructively, several at once, and again and again. */
+/** Receiving: with a lock, with deletion, several at once, and repeatedly. */
 final class Receive {
     private static final Map<String, Integer> NONE = Map.of("active", 0, "locked", 0);
 
     private Receive() {
     }
 
-    /** A message is locked for the queue's lock duration and gone once completed. */
+    /** A message is locked for the queue's lock duration, and removed when it is completed. */
     static void peekLock(Namespace namespace) {
         namespace.send("orders", text("one"));
         Receiver receiver = namespace.receiver("orders");
@@ -31,7 +31,7 @@ final class Receive {
         receiver.receiveNothing();
     }
 
-    /** A message is gone as soon as it has been handed over. */
+    /** A message is removed as soon as it has been delivered. */
     static void receiveAndDelete(Namespace namespace) {
         namespace.send("orders", texts("one", "two"));
         Receiver receiver = namespace.destructive("orders");
@@ -42,7 +42,7 @@ final class Receive {
         receiver.receiveNothing();
     }
 
-    /** A receive for more than there is returns what there is, in order. */
+    /** A receive for more messages than available returns those that are available, in order. */
     static void several(Namespace namespace) {
         namespace.sender("orders").sendBatch(texts(numbered(0, 20)));
         Receiver receiver = namespace.receiver("orders");
@@ -53,7 +53,7 @@ final class Receive {
         namespace.expectCounts("orders", NONE);
     }
 
-    /** A loop of receives sees every message once, also those that come while it receives. */
+    /** A loop of receives gets every message once, also those that arrive meanwhile. */
     static void stream(Namespace namespace) {
         Receiver receiver = namespace.receiver("orders");
         var seen = Namespace.start(() -> {
@@ -81,7 +81,7 @@ final class Receive {
         receiver.complete(message);
     }
 
-    /** Messages are held in advance where the receiver prefetches, and given back when it is closed. */
+    /** A prefetching receiver locks messages in advance, and releases them when it is closed. */
     static void prefetch(Namespace namespace) {
         namespace.send("orders", texts(numbered(0, 3)));
         Receiver receiver = namespace.receiver("orders", builder -> builder.prefetchCount(5));
@@ -95,7 +95,7 @@ final class Receive {
         namespace.expectCounts("orders", NONE);
     }
 
-    /** A closed receiver leaves what it did not receive as it was, and what it holds locked. */
+    /** A closed receiver leaves the messages that it did not receive unchanged, and those that it received locked. */
     static void closed(Namespace namespace) {
         namespace.send("orders", texts(numbered(0, 5)));
         Receiver closing = namespace.receiver("orders");
@@ -106,13 +106,13 @@ final class Receive {
         var rest = receiver.receive(3);
         Expect.equal("bodies", bodies(rest), numbered(2, 5));
         Expect.equal("deliveries", Messages.deliveries(rest), List.of(0L, 0L, 0L));
-        // By their lock tokens alone: the link that they came by is gone.
+        // Only by their lock tokens: the link that delivered them has ended.
         receiver.complete(held);
         receiver.complete(rest);
         namespace.expectCounts("orders", NONE);
     }
 
-    /** A receiver that polls gets what comes between two polls, once: what the SDK is given meanwhile it gives back. */
+    /** A polling receiver gets messages that arrive between two polls once: the SDK releases them. */
     static void polling(Namespace namespace) {
         Receiver receiver = namespace.receiver("orders");
         for (String expected : numbered(0, 3)) {

@@ -8,17 +8,17 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The SDK's receiver, with or without a session, with what most cases ask of it. */
+/** The SDK's receiver, with or without a session, with the operations that most cases use. */
 record Receiver(ServiceBusReceiverClient sdk) implements AutoCloseable {
-    /** For asserting that nothing comes: a receive waits that long before it says so. */
+    /** The time that a receive waits for a message that must not arrive. */
     static final Duration NOTHING = Duration.ofMillis(300);
-    /** What is refused is refused at once: longer means that the SDK tries again, or waits for an answer. */
+    /** A rejection arrives at once; a longer wait means that the SDK retries, or waits for a response. */
     private static final Duration PROMPTLY = Duration.ofSeconds(15);
 
-    /** Receives exactly so many messages, or says how many came. */
+    /** Receives exactly this number of messages, or fails with the number received. */
     List<ServiceBusReceivedMessage> receive(int count) {
         var messages = new ArrayList<ServiceBusReceivedMessage>();
-        Instant deadline = Instant.now().plus(Expect.PATIENCE);
+        Instant deadline = Instant.now().plus(Expect.TIMEOUT);
         while (messages.size() < count && Instant.now().isBefore(deadline)) {
             sdk.receiveMessages(count - messages.size(), Duration.between(Instant.now(), deadline))
                     .forEach(messages::add);
@@ -31,12 +31,12 @@ record Receiver(ServiceBusReceiverClient sdk) implements AutoCloseable {
         return receive(1).get(0);
     }
 
-    /** The receiver gets nothing although it asks. */
+    /** A receive gets no message. */
     void receiveNothing() {
         Expect.equal("messages received", Messages.bodies(sdk.receiveMessages(1, NOTHING)), List.of());
     }
 
-    /** A receive that is refused, for {@link Expect}. */
+    /** A receive that fails, for {@link Expect}. */
     void refused() {
         Expect.equal("messages received", Messages.bodies(sdk.receiveMessages(1, PROMPTLY)), List.of());
     }
@@ -67,7 +67,7 @@ record Receiver(ServiceBusReceiverClient sdk) implements AutoCloseable {
                 new DeadLetterOptions().setDeadLetterReason(reason).setDeadLetterErrorDescription(description));
     }
 
-    /** Peeks from the last one on. */
+    /** Peeks from the last message on. */
     List<ServiceBusReceivedMessage> peek(int count) {
         return sdk.peekMessages(count).stream().toList();
     }

@@ -8,7 +8,7 @@ import java.time.Duration;
 import java.util.Map;
 
 /**
- * What is refused for other reasons, as the SDK's error or with the condition that it hands on.
+ * Other errors, as the SDK's error or with the AMQP condition that it passes on.
  *
  * <p>Source: service-bus-messaging-exceptions, service-bus-quotas. These have the conditions that belong to no other
  * topic.
@@ -17,7 +17,7 @@ final class Refusals {
     private Refusals() {
     }
 
-    /** A client whose key is not the namespace's is let in nowhere. */
+    /** A client with a wrong key has no access to any entity. */
     static void wrongKey(Namespace namespace) {
         String wrong = namespace.connectionString().replace("SharedAccessKey=", "SharedAccessKey=not");
         var stranger = namespace.tryingOnce(wrong);
@@ -33,8 +33,8 @@ final class Refusals {
     }
 
     /**
-     * A property of more than 32 KB is an internal error of the service, which may be tried again: this SDK does so
-     * until its time for a try is over, whatever the number of retries.
+     * A property of more than 32 KB is an internal error of the service, which is retryable: this SDK retries it
+     * until the timeout of an attempt, whatever the number of retries.
      */
     static void longProperty(Namespace namespace) {
         var once = namespace.tryingFor(Duration.ofSeconds(5));

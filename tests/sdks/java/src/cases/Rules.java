@@ -18,7 +18,7 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * The rules of a subscription, as its rule manager makes, shows and removes them over AMQP.
+ * The rules of a subscription, created, listed and deleted by its rule manager over AMQP.
  *
  * <p>Source: topic-filters, service-bus-amqp-request-response (add, remove and enumerate rules). The subscriptions are
  * those of the topics' cases.
@@ -27,7 +27,7 @@ final class Rules {
     private Rules() {
     }
 
-    /** A subscription begins with $Default; a configured one has its own rules instead. */
+    /** A subscription starts with $Default; one in the configuration has its own rules instead. */
     static void configured(Namespace namespace) {
         Expect.equal("of all", shown(manager(namespace, "prices", "all")), Map.of("$Default", "TrueRuleFilter"));
         var cheap = manager(namespace, "prices", "cheap").listRules().stream().toList().get(0);
@@ -44,7 +44,7 @@ final class Rules {
         Expect.equal("action", ((SqlRuleAction) raised.getAction()).getSqlExpression(), change);
     }
 
-    /** What is added is shown as it was given; values that are no texts the SDK makes texts of when it reads them. */
+    /** Added rules are listed as they were created; the SDK converts values that are not strings to strings. */
     static void enumerates(Namespace namespace) {
         var manager = manager(namespace, "prices", "all");
         var whole = new CorrelationRuleFilter("c")
@@ -77,7 +77,7 @@ final class Rules {
         Expect.equal("with a number", rules.get("with-number").getFilter(), number);
     }
 
-    /** Rules take effect for messages sent later; without any, nothing arrives. */
+    /** Rules apply to messages that are sent later; without rules, no message arrives. */
     static void takesEffect(Namespace namespace) {
         var manager = manager(namespace, "prices", "all");
         namespace.publish("prices", price("before", 50));
@@ -100,7 +100,7 @@ final class Rules {
         receiver.receiveNothing();
     }
 
-    /** An action changes its copy, and names its rule in it. */
+    /** An action changes the copy of the message, which contains the name of the rule. */
     static void action(Namespace namespace) {
         String change = "SET sys.Label = 'half'; SET price = price / 2; SET region = 'eu'; REMOVE secret";
         manager(namespace, "prices", "all").createRule("halved", new CreateRuleOptions(
@@ -118,7 +118,7 @@ final class Rules {
         namespace.expectCounts("prices/Subscriptions/all", Map.of("active", 2, "locked", 2));
     }
 
-    /** A name is taken once; the rule that has it stays as it is. */
+    /** A name can be used once; the existing rule stays unchanged. */
     static void duplicate(Namespace namespace) {
         var manager = manager(namespace, "prices", "cheap");
         Expect.refused(
@@ -127,7 +127,7 @@ final class Rules {
         Expect.equal("rules", shown(manager), Map.of("below-ten", "SqlRuleFilter: price < 10"));
     }
 
-    /** What is not there cannot be removed. */
+    /** A missing rule cannot be deleted. */
     static void unknown(Namespace namespace) {
         var manager = manager(namespace, "prices", "all");
         NotFound.expectMissing(() -> manager.deleteRule("missing"));
@@ -135,7 +135,7 @@ final class Rules {
         NotFound.expectMissing(() -> manager.deleteRule("$Default"));
     }
 
-    /** A filter or an action that cannot be understood makes no rule. */
+    /** A rule with an invalid filter or action is rejected. */
     static void malformed(Namespace namespace) {
         var manager = manager(namespace, "prices", "all");
         for (String filter : List.of("price <", "price = 'open", "sys.Nothing = 1")) {

@@ -13,10 +13,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 
-/** One request: a case is run, and answered once, when it ends or when it hangs. */
+/** A request: it runs a case, and is answered once, when the case ends or hangs. */
 final class Run {
     private static final long DEADLINE_SECONDS = 180;
-    /** Begins the names of all threads of cases. */
+    /** The prefix of the names of all threads of cases. */
     private static final String CASE = "case ";
     private static final ScheduledExecutorService DEADLINES = Executors.newSingleThreadScheduledExecutor();
     private static final Map<Thread, Run> RUNS = new ConcurrentHashMap<>();
@@ -39,7 +39,7 @@ final class Run {
         var unused = DEADLINES.schedule(this::giveUp, DEADLINE_SECONDS, TimeUnit.SECONDS);
     }
 
-    /** A thread beside the one that calls this, for the same case. */
+    /** Starts another thread for the case of the calling thread. */
     static Thread beside(Runnable work) {
         return RUNS.get(Thread.currentThread()).thread(", beside", work);
     }
@@ -80,7 +80,7 @@ final class Run {
         return words.toString();
     }
 
-    /** Tells where a case hangs: in its own threads, or in those that the SDK runs for all cases. */
+    /** Describes where a case hangs: in its own threads, or in those of the SDK for all cases. */
     private void giveUp() {
         if (isAnswered.get()) {
             return;

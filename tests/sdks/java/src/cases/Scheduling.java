@@ -13,15 +13,15 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Scheduled messages: sent ahead, waiting, active under a new number, or cancelled.
+ * Scheduled messages: scheduled, waiting, active with a new sequence number, or cancelled.
  *
- * <p>Source: message-sequencing. An instant is a client's, and the namespace's clock moves to it (D20).
+ * <p>Source: message-sequencing. The client's clock sets the time, to which the namespace's clock is advanced (D20).
  */
 final class Scheduling {
     private Scheduling() {
     }
 
-    /** A message sent with a time waits for it, seen by a peek alone, and then has a new number. */
+    /** A message with a scheduled enqueue time waits until then, visible only to peeks, and gets a new number. */
     static void annotated(Namespace namespace) {
         var time = later(300);
         namespace.send("orders", at(time, text("later")));
@@ -45,7 +45,7 @@ final class Scheduling {
         namespace.expectCounts("orders", Map.of("active", 0, "scheduled", 0));
     }
 
-    /** A schedule request answers with a number for each message, in order. */
+    /** The response to a schedule request has a sequence number for each message, in order. */
     static void byRequest(Namespace namespace) {
         Sender sender = namespace.sender("orders");
         Expect.equal("sequence numbers", sender.schedule(later(300), texts("a", "b")), List.of(1L, 2L));
@@ -59,7 +59,7 @@ final class Scheduling {
         receiver.complete(messages);
     }
 
-    /** A time that has passed is now. */
+    /** A message scheduled for a time in the past is active at once. */
     static void past(Namespace namespace) {
         namespace.send("orders", at(later(-60), text("late")));
         Receiver receiver = namespace.receiver("orders");
@@ -68,7 +68,7 @@ final class Scheduling {
         receiver.complete(message);
     }
 
-    /** A batch may hold messages for now and for later. */
+    /** A batch may contain scheduled and other messages. */
     static void batch(Namespace namespace) {
         namespace.sender("orders").sendBatch(at(later(60), text("later")), text("now"));
         namespace.expectCounts("orders", Map.of("active", 1, "scheduled", 1));
@@ -79,7 +79,7 @@ final class Scheduling {
         receiver.complete(messages);
     }
 
-    /** A cancelled message never comes; the others do. */
+    /** A cancelled message is never delivered; the others are. */
     static void cancelled(Namespace namespace) {
         Sender sender = namespace.sender("orders");
         var numbers = sender.schedule(later(60), texts("a", "b", "c"));
@@ -95,8 +95,8 @@ final class Scheduling {
     }
 
     /**
-     * What is unknown, cancelled or active by now cannot be cancelled, and all or none are. This SDK passes over the
-     * refusal.
+     * Unknown, cancelled and active messages cannot be cancelled; either all are cancelled or none. This SDK ignores the
+     * error.
      */
     static void cancelRefused(Namespace namespace) {
         Sender sender = namespace.sender("orders");
@@ -116,7 +116,7 @@ final class Scheduling {
         receiver.complete(message);
     }
 
-    /** The time to live begins when the message becomes active: at 5:00, so that it ends at 15:00. */
+    /** The time to live starts when the message becomes active: at 5:00, so that it ends at 15:00. */
     static void expires(Namespace namespace) {
         namespace.send("expiring", at(later(300), text("short")).setTimeToLive(Duration.ofMinutes(10)));
         namespace.advance(840);

@@ -22,7 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.LongStream;
 
-/** Sending: one message, several, a batch, and what of a message arrives at the other end. */
+/** Sending: one message, several, a batch, and the properties that arrive at the receiver. */
 final class Send {
     private Send() {
     }
@@ -33,7 +33,7 @@ final class Send {
         expectBodies(namespace, List.of("first", "second"));
     }
 
-    /** Each message goes when the one before is accepted. */
+    /** Each message is sent when the previous one has been accepted. */
     static void oneByOne(Namespace namespace) {
         var sender = namespace.sender("orders").sdk();
         int sends = Integer.parseInt(System.getenv().getOrDefault("SERVICEBUS_SENDS", "20"));
@@ -42,26 +42,26 @@ final class Send {
         }
     }
 
-    /** A list goes out as one transfer and arrives as its messages. */
+    /** A list is sent as one transfer, and its messages arrive separately. */
     static void listOfMessages(Namespace namespace) {
         namespace.sender("orders").sdk().sendMessages(List.of(texts(numbered(0, 5))));
         expectBodies(namespace, numbered(0, 5));
     }
 
-    /** A batch takes messages up to its size, says when it is full, and arrives whole. */
+    /** A batch accepts messages up to its size, reports when it is full, and arrives completely. */
     static void batch(Namespace namespace) {
         var sender = namespace.sender("orders").sdk();
         var batch = sender.createMessageBatch(new CreateMessageBatchOptions().setMaximumSizeInBytes(4096));
         String full = "x".repeat(512);
         while (batch.tryAddMessage(text(full))) {
-            Expect.isTrue("the batch says that it is full", batch.getCount() < 8);
+            Expect.isTrue("the batch reports that it is full", batch.getCount() < 8);
         }
         Expect.isTrue("4,096 bytes take five messages of 512 and more", batch.getCount() >= 5);
         sender.sendMessages(batch);
         expectBodies(namespace, Collections.nCopies(batch.getCount(), full));
     }
 
-    /** Everything an application can set on a message is what the receiver reads. */
+    /** The receiver reads every property that an application can set on a message. */
     static void properties(Namespace namespace) {
         var values = new HashMap<String, Object>(Map.of(
                 "text", "größer",
@@ -104,7 +104,7 @@ final class Send {
         receiver.complete(message);
     }
 
-    /** The broker gives a message an id where the application does not (D30). */
+    /** The broker generates an id for a message that has none (D30). */
     static void withoutId(Namespace namespace) {
         namespace.send("orders", text("no id"));
         Receiver receiver = namespace.receiver("orders");
@@ -113,7 +113,7 @@ final class Send {
         receiver.complete(message);
     }
 
-    /** Bodies that are an AMQP value or a sequence arrive as such, whatever they hold. */
+    /** Bodies that are an AMQP value or a sequence arrive unchanged, whatever they contain. */
     static void bodyKinds(Namespace namespace) {
         List<AmqpMessageBody> kinds = List.of(
                 AmqpMessageBody.fromValue(new HashMap<>(Map.of("total", 3L, "lines", List.of("a", "b")))),
@@ -142,8 +142,8 @@ final class Send {
     }
 
     /**
-     * Footers and delivery annotations are delivered, though this SDK writes a footer's keys as strings (observed 58).
-     * It sends no message annotations but its own.
+     * Footers and delivery annotations are delivered, although this SDK writes string keys in footers (observed 58).
+     * It sends only its own message annotations.
      */
     static void annotated(Namespace namespace) {
         var sent = text("annotated");
@@ -186,7 +186,7 @@ final class Send {
         return Arrays.deepToString(new Object[] {array});
     }
 
-    /** A copy of a received message can be sent, with what the application set on it. */
+    /** A copy of a received message can be sent, with the properties that the application set. */
     static void again(Namespace namespace) {
         var lasting = Messages.identified("lasting", "m-1").setTimeToLive(Duration.ofMinutes(5));
         namespace.send("orders", lasting, text("for ever"));
@@ -199,7 +199,7 @@ final class Send {
         Expect.equal("message", List.of(body(copy), copy.getMessageId()), List.of("lasting", "m-1"));
         Expect.equal("time to live", copy.getTimeToLive(), Duration.ofMinutes(5));
         receiver.complete(copy);
-        // The SDK reads a time to live of 0 where there is none, and writes none for it as long as it writes no header.
+        // The SDK reads a missing time to live as 0, and writes none for it as long as it writes no header.
         sender.send(new ServiceBusMessage(received.get(1)));
         namespace.advance(60);
         var forEver = receiver.one();
@@ -225,7 +225,7 @@ final class Send {
         receiver.complete(receiver.one());
     }
 
-    /** Receives and completes what is in the queue: these bodies in this order, numbered from 1. */
+    /** Receives and completes all messages of the queue: these bodies in this order, numbered from 1. */
     private static void expectBodies(Namespace namespace, List<String> expected) {
         Receiver receiver = namespace.receiver("orders");
         var messages = receiver.receive(expected.size());

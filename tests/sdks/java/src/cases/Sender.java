@@ -7,7 +7,7 @@ import java.time.OffsetDateTime;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The SDK's sender, with what most cases ask of it. */
+/** The SDK's sender, with the operations that most cases use. */
 record Sender(ServiceBusSenderClient sdk) {
     /** Sends the messages one by one. */
     void send(ServiceBusMessage... messages) {

@@ -11,7 +11,7 @@ import java.util.Map;
 import java.util.function.BiConsumer;
 
 /**
- * Locks of sessions: renewed in time, by the application or the SDK, or lost with all that was received.
+ * Session locks: renewed in time, by the application or the SDK, or lost with the locks of received messages.
  *
  * <p>Source: message-sessions, and D17 for a changed queue. The locks of quick-carts last twenty seconds.
  */
@@ -19,7 +19,7 @@ final class SessionLocks {
     private SessionLocks() {
     }
 
-    /** A session's lock renewed in time lasts, and the locks of its messages with it. */
+    /** Renewing a session's lock in time also extends the locks of its messages. */
     static void renews(Namespace namespace) {
         namespace.send("carts", cart("1", "slow"));
         Receiver session = namespace.session("carts", "1");
@@ -33,7 +33,7 @@ final class SessionLocks {
         namespace.expectCounts("carts", Map.of("active", 0, "locked", 0));
     }
 
-    /** Settling after the lock's end throws the SDK's own error, and the message comes back counted. */
+    /** Settling after the lock has expired throws the SDK's error, and the message is redelivered and counted. */
     static void losesLock(Namespace namespace) {
         namespace.send("carts", cart("1", "late"));
         List<BiConsumer<Receiver, ServiceBusReceivedMessage>> settlements =
@@ -50,14 +50,14 @@ final class SessionLocks {
         namespace.expectCounts("carts", Map.of("active", 1, "locked", 0));
     }
 
-    /** Renewing after the lock's end throws the same error. */
+    /** Renewing after the lock has expired throws the same error. */
     static void losesLockOnRenewal(Namespace namespace) {
         Receiver session = namespace.session("carts", "1");
         namespace.advance(61);
         expectLost(() -> session.sdk().renewSessionLock());
     }
 
-    /** A client that waits for a session gets one whose lock ends, although its receiver is still attached. */
+    /** A waiting receiver gets a session whose lock expires, although its receiver is still attached. */
     static void passesOn(Namespace namespace) {
         namespace.send("carts", cart("1", "stuck"));
         namespace.session("carts", "1").one();
@@ -71,7 +71,7 @@ final class SessionLocks {
         session.complete(message);
     }
 
-    /** Locks that run out count like abandons, up to the dead-letter queue. */
+    /** Expired locks count as deliveries, as abandons do, until the message is dead-lettered. */
     static void expiresToTheLimit(Namespace namespace) {
         namespace.send("limited-carts", cart("1", "forgotten"), cart("1", "unseen"));
         for (long delivery = 0; delivery < 2; delivery++) {
@@ -98,7 +98,7 @@ final class SessionLocks {
         Receiver holder = namespace.session("carts", "1");
         var held = holder.one();
         namespace.configure("carts", Map.of("MaxDeliveryCount", 5));
-        // The answer comes behind the end of the link, so that the SDK knows of that when it settles.
+        // The response arrives after the detach, so that the SDK knows of the detach when it settles.
         expectLost(() -> holder.sdk().renewSessionLock());
         expectLost(() -> holder.complete(held));
         holder.close();
@@ -108,7 +108,7 @@ final class SessionLocks {
         session.complete(message);
     }
 
-    /** The SDK renews a session's lock by itself, well before it ends by its own clock. */
+    /** The SDK renews a session's lock automatically, well before it expires by the client's clock. */
     static void autoRenewed(Namespace namespace) {
         namespace.send("quick-carts", cart("1", "slow"));
         var sessions = namespace.closing(namespace.clients
@@ -124,7 +124,7 @@ final class SessionLocks {
         namespace.expectCounts("quick-carts", Map.of("active", 0, "locked", 0));
     }
 
-    /** What an operation is answered with when the session's lock is over. */
+    /** The error of an operation after the session's lock has expired. */
     private static void expectLost(Runnable action) {
         Expect.condition(AmqpErrorCondition.SESSION_LOCK_LOST, action);
     }

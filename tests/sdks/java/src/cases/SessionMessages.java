@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Messages of sessions: in strict order, and what becomes of them without a receiver's success.
+ * Messages of sessions: their strict order, and their state when a receiver does not complete them.
  *
  * <p>Source: message-sessions, message-deferral, message-browsing, service-bus-dead-letter-queues.
  */
@@ -21,7 +21,7 @@ final class SessionMessages {
     private SessionMessages() {
     }
 
-    /** An abandoned message is the next one again, before all that follow it in its session. */
+    /** An abandoned message is the next one again, before the later messages of its session. */
     static void inOrder(Namespace namespace) {
         namespace.send("carts", cart("1", "a"), cart("1", "b"), cart("1", "c"), cart("1", "d"));
         Receiver session = namespace.session("carts", "1");
@@ -37,7 +37,7 @@ final class SessionMessages {
         session.complete(messages);
     }
 
-    /** A deferred message is received by its number, by a receiver of its session. */
+    /** A deferred message is received by its sequence number, by a receiver of its session. */
     static void deferred(Namespace namespace) {
         namespace.send("carts", cart("1", "a"), cart("1", "b"));
         Receiver deferring = namespace.session("carts", "1");
@@ -59,7 +59,7 @@ final class SessionMessages {
         namespace.expectCounts("carts", Map.of("active", 0, "deferred", 0, "locked", 0));
     }
 
-    /** A session that holds deferred messages alone is not the next one. */
+    /** A session that has only deferred messages is not the next available session. */
     static void deferredAlone(Namespace namespace) {
         namespace.send("carts", cart("1", "a"));
         Receiver session = namespace.session("carts", "1");
@@ -71,7 +71,7 @@ final class SessionMessages {
         Expect.equal("session id", Namespace.await("a session", opening).sdk().getSessionId(), "2");
     }
 
-    /** A session receiver peeks its own session, another one all of them; neither locks anything. */
+    /** A session receiver peeks only its session, another receiver all sessions; neither locks messages. */
     static void peeked(Namespace namespace) {
         namespace.send("carts", cart("1", "a"), cart("2", "b"), cart("1", "c"));
         Receiver session = namespace.session("carts", "1");
@@ -83,7 +83,7 @@ final class SessionMessages {
         namespace.expectCounts("carts", Map.of("active", 3, "locked", 0));
     }
 
-    /** Dead letters are received without a session, whose id they keep. */
+    /** Dead-lettered messages are received without a session, and keep its id. */
     static void deadLettered(Namespace namespace) {
         namespace.send("carts", cart("1", "bad"), cart("2", "worse"));
         for (String id : List.of("1", "2")) {
@@ -99,7 +99,7 @@ final class SessionMessages {
         namespace.expectCounts("carts", Map.of("active", 0, "dead_letter", 0));
     }
 
-    /** A message at its last delivery leaves its session to those behind it. */
+    /** After its last delivery a message leaves the session to the next messages. */
     static void abandonsToTheLimit(Namespace namespace) {
         namespace.send("limited-carts", cart("1", "poison"), cart("1", "good"));
         Receiver session = namespace.session("limited-carts", "1");
@@ -118,34 +118,34 @@ final class SessionMessages {
         deadLetters.complete(dead);
     }
 
-    /** A session queue takes no message without a session id, and none of a batch with one. */
+    /** A session queue rejects a message without a session id, and a batch that contains one. */
     static void withoutId(Namespace namespace) {
         Sender sender = namespace.sender("carts");
-        String words = "The SessionId was not set on a message, and it cannot be sent to the entity.";
+        String description = "The SessionId was not set on a message, and it cannot be sent to the entity.";
         List<Runnable> attempts = List.of(
                 () -> sender.send(text("lost")),
                 () -> sender.sendBatch(cart("1", "with"), text("without")),
                 () -> sender.schedule(later(60), text("later")));
-        attempts.forEach(attempt -> Expect.words(words, Expect.notAllowed(attempt)));
+        attempts.forEach(attempt -> Expect.errorText(description, Expect.notAllowed(attempt)));
         namespace.expectCounts("carts", Map.of("active", 0, "scheduled", 0, "dead_letter", 0));
     }
 
-    /** A topic takes a message without a session id, and a session subscription dead-letters it. */
+    /** A topic accepts a message without a session id, and a session subscription dead-letters it. */
     static void withoutIdAtSubscription(Namespace namespace) {
         namespace.publish("steps", text("stray"), cart("1", "a"));
         namespace.expectCounts("steps/Subscriptions/all", Map.of("active", 2, "dead_letter", 0));
         namespace.expectCounts("steps/Subscriptions/by-cart", Map.of("active", 1, "dead_letter", 1));
-        expectDeadForWantOfId(namespace.deadLetters("steps", "by-cart"));
+        expectDeadWithoutSessionId(namespace.deadLetters("steps", "by-cart"));
     }
 
-    /** A message that is forwarded joins its session, or is dead-lettered where it has none. */
+    /** A forwarded message joins its session, or is dead-lettered if it has none. */
     static void forwarded(Namespace namespace) {
         namespace.send("inbox", cart("1", "a"), text("stray"));
         Receiver session = namespace.session("carts", "1");
         var message = session.one();
         Expect.equal("body", body(message), "a");
         session.complete(message);
-        expectDeadForWantOfId(namespace.deadLetters("carts"));
+        expectDeadWithoutSessionId(namespace.deadLetters("carts"));
     }
 
     /** A scheduled message joins its session when it becomes active. */
@@ -166,7 +166,7 @@ final class SessionMessages {
         namespace.expectCounts("carts", Map.of("active", 1, "scheduled", 0));
     }
 
-    /** A message of a session expires like any other, and those behind it are next. */
+    /** A message of a session expires like any other, and the following ones are delivered next. */
     static void expires(Namespace namespace) {
         namespace.send("carts", cart("1", "old").setTimeToLive(Duration.ofSeconds(30)), cart("1", "new"));
         namespace.advance(31);
@@ -180,7 +180,7 @@ final class SessionMessages {
         deadLetters.complete(dead);
     }
 
-    /** A reply finds the session that the request named. */
+    /** A reply arrives in the session that the request specifies. */
     static void replies(Namespace namespace) {
         namespace.send("carts", cart("requests", "ask").setReplyTo("carts").setReplyToSessionId("answers-7"));
         Receiver requests = namespace.session("carts", "requests");
@@ -194,14 +194,14 @@ final class SessionMessages {
         answers.complete(answer);
     }
 
-    /** Receives the one dead letter that has no session id. */
-    private static void expectDeadForWantOfId(Receiver receiver) {
+    /** Receives the only dead-lettered message, which has no session id. */
+    private static void expectDeadWithoutSessionId(Receiver receiver) {
         var message = receiver.one();
         Expect.equal("body", body(message), "stray");
         Expect.equal("session id", message.getSessionId(), null);
         Expect.equal("reason", message.getDeadLetterReason(), "Session ID is null.");
-        String words = "Session enabled entity doesn't allow a message whose session identifier is null.";
-        Expect.equal("description", message.getDeadLetterErrorDescription(), words);
+        String description = "Session enabled entity doesn't allow a message whose session identifier is null.";
+        Expect.equal("description", message.getDeadLetterErrorDescription(), description);
         receiver.complete(message);
     }
 }

@@ -8,7 +8,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * State of sessions: opaque bytes that outlive messages and receivers.
+ * Session states, which outlive messages and receivers.
  *
  * <p>Source: message-sessions. This SDK lists no sessions.
  */
@@ -18,7 +18,7 @@ final class SessionState {
     private SessionState() {
     }
 
-    /** A session has no state until its holder sets one. */
+    /** A session has no state until its receiver sets one. */
     static void setAndRead(Namespace namespace) {
         Receiver session = namespace.session("carts", "1");
         expectState(session, null);
@@ -29,7 +29,7 @@ final class SessionState {
         expectState(namespace.session("carts", "2"), null);
     }
 
-    /** A state set to nothing, or to an empty one, is read as none. */
+    /** A state that is set to nothing or to empty bytes is read as no state. */
     static void cleared(Namespace namespace) {
         Receiver session = namespace.session("carts", "1");
         for (byte[] cleared : new byte[][] {null, {}}) {
@@ -52,7 +52,7 @@ final class SessionState {
         expectState(namespace.session("carts", "1"), HALF_DONE);
     }
 
-    /** Sessions of a subscription have states of their own. */
+    /** Sessions of a subscription have separate states. */
     static void subscription(Namespace namespace) {
         Receiver session = namespace.accepted(
                 Sessions.ofSubscription(namespace), receivers -> receivers.acceptSession("1"));
@@ -61,7 +61,7 @@ final class SessionState {
         expectState(namespace.session("carts", "1"), null);
     }
 
-    /** A state has 256 KiB at most; one that is refused changes nothing. */
+    /** A state has at most 256 KiB; a larger one is rejected and changes nothing. */
     static void tooLarge(Namespace namespace) {
         var largest = new byte[256 * 1024];
         Arrays.fill(largest, (byte) -1);
@@ -70,7 +70,7 @@ final class SessionState {
         Throwable refusal = Expect.refused(
                 ServiceBusFailureReason.MESSAGE_SIZE_EXCEEDED,
                 () -> session.sdk().setSessionState(Arrays.copyOf(largest, largest.length + 1)));
-        Expect.words("262144", refusal);
+        Expect.errorText("262144", refusal);
         expectState(session, largest);
     }
 

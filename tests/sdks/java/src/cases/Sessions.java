@@ -32,7 +32,7 @@ final class Sessions {
     private Sessions() {
     }
 
-    /** A session is accepted by its id and gives its own messages alone. */
+    /** A session is accepted by its id, and delivers only its own messages. */
     static void byId(Namespace namespace) {
         namespace.send("carts", cart("1", "a"), cart("2", "b"), cart("1", "c"));
         Receiver session = namespace.session("carts", "1");
@@ -46,7 +46,7 @@ final class Sessions {
         namespace.expectCounts("carts", Map.of("active", 1, "locked", 0));
     }
 
-    /** A session that holds nothing is accepted by its id, and gives what comes later. */
+    /** An empty session is accepted by its id, and delivers messages that arrive later. */
     static void empty(Namespace namespace) {
         Receiver session = namespace.session("carts", "1");
         session.receiveNothing();
@@ -56,7 +56,7 @@ final class Sessions {
         session.complete(message);
     }
 
-    /** The next session is the free one whose first message came first. */
+    /** The next available session is the unlocked one whose first message is the oldest. */
     static void nextAvailable(Namespace namespace) {
         namespace.send("carts", cart("2", "a"), cart("1", "b"), cart("2", "c"));
         Receiver first = namespace.nextSession("carts");
@@ -73,7 +73,7 @@ final class Sessions {
         session.complete(messages);
     }
 
-    /** A receiver waits for a session until one is there. */
+    /** A receiver waits until a session is available. */
     static void waitsForNext(Namespace namespace) {
         var opening = Namespace.start(() -> namespace.nextSession("carts"));
         expectWaiting(opening);
@@ -81,7 +81,7 @@ final class Sessions {
         expectAll(Namespace.await("a session", opening), "1", "late");
     }
 
-    /** A receiver that gets no session is told so when it has waited as long as it wanted to. */
+    /** A receiver that gets no session gets an error after its timeout. */
     static void timesOut(Namespace namespace) {
         namespace.send("carts", cart("1", "taken"));
         namespace.session("carts", "1");
@@ -89,10 +89,10 @@ final class Sessions {
                 namespace.tryingFor(Duration.ofSeconds(3)), builder -> builder.queueName("carts"));
         Instant begin = Instant.now();
         Throwable failure = Expect.failure(impatient::acceptNextSession);
-        // So it says, whatever the broker's words are.
+        // The SDK has this text, whatever the text of the broker is.
         Expect.isTrue(failure + " is for want of time", failure.getCause() instanceof TimeoutException);
         Duration waited = Duration.between(begin, Instant.now());
-        // The SDK asks for a second less; the broker's own 65 seconds would be too long for the case.
+        // The SDK requests a second less; the broker's default of 65 seconds would be too long for the case.
         Expect.isTrue("it waits for two seconds: " + waited, waited.toMillis() > 1800);
     }
 
@@ -104,7 +104,7 @@ final class Sessions {
         Expect.equal("session id", namespace.session("carts", "1").sdk().getSessionId(), "1");
     }
 
-    /** A closed receiver frees its session at once, and what it did not settle comes again, uncounted. */
+    /** A closed receiver unlocks its session at once, and unsettled messages are delivered again, uncounted. */
     static void closed(Namespace namespace) {
         namespace.send("carts", cart("1", "a"), cart("1", "b"), cart("1", "c"));
         Receiver closing = namespace.session("carts", "1");
@@ -119,7 +119,7 @@ final class Sessions {
         session.complete(messages);
     }
 
-    /** Receivers of different sessions work at the same time and do not see each other's messages. */
+    /** Receivers of different sessions work at the same time and do not get each other's messages. */
     static void sideBySide(Namespace namespace) {
         namespace.send("carts", ofThreeSessions());
         var sessions = Stream.generate(() -> namespace.nextSession("carts"))
@@ -135,7 +135,7 @@ final class Sessions {
         namespace.expectCounts("carts", Map.of("active", 0, "locked", 0));
     }
 
-    /** Loops over several sessions see their own messages, in order. */
+    /** Loops over several sessions get their own messages, in order. */
     static void streams(Namespace namespace) {
         namespace.send("carts", ofThreeSessions());
         var streams = Stream.generate(() -> Namespace.start(() -> drained(namespace.nextSession("carts"))))
@@ -156,7 +156,7 @@ final class Sessions {
         return session.sdk().getSessionId() + ": " + String.join(" ", seen);
     }
 
-    /** A session receiver may delete what it receives. */
+    /** A session receiver may use receive-and-delete. */
     static void receiveAndDelete(Namespace namespace) {
         namespace.send("carts", cart("1", "a"), cart("2", "b"), cart("1", "c"));
         var sessions = namespace.sessions(
@@ -167,7 +167,7 @@ final class Sessions {
         namespace.expectCounts("carts", Map.of("active", 1, "locked", 0));
     }
 
-    /** A subscription may require sessions of its own, whatever its neighbours do. */
+    /** A subscription may require sessions, whether or not others of the topic do. */
     static void subscription(Namespace namespace) {
         namespace.publish("steps", cart("1", "a"), cart("2", "b"), cart("1", "c"));
         var sessions = ofSubscription(namespace);
@@ -183,28 +183,28 @@ final class Sessions {
         Expect.equal("session id", next.sdk().getSessionId(), "2");
     }
 
-    /** A session queue or subscription has no receivers without a session. */
+    /** A session queue or subscription rejects receivers without a session. */
     static void plainReceiver(Namespace namespace) {
-        String words =
+        String description =
                 "It is not possible for an entity that requires sessions to create a non-sessionful message receiver.";
         for (Receiver receiver : List.of(namespace.receiver("carts"), namespace.subscriber("steps", "by-cart"))) {
-            Expect.words(words, Expect.notAllowed(receiver::refused));
+            Expect.errorText(description, Expect.notAllowed(receiver::refused));
         }
     }
 
-    /** An entity without sessions has no session receivers, and dead letters have no sessions. */
+    /** An entity without sessions rejects session receivers, and so does a dead-letter queue. */
     static void onPlainQueue(Namespace namespace) {
-        String words =
+        String description =
                 "A sessionful message receiver cannot be created on an entity that does not require sessions.";
         var all = namespace.sessions(
                 namespace.clients, builder -> builder.topicName("steps").subscriptionName("all"));
         for (var sessions : List.of(namespace.sessions("orders"), all, namespace.sessions("carts/$DeadLetterQueue"))) {
-            Expect.words(words, Expect.notAllowed(sessions::acceptNextSession));
-            Expect.words(words, Expect.notAllowed(() -> sessions.acceptSession("1")));
+            Expect.errorText(description, Expect.notAllowed(sessions::acceptNextSession));
+            Expect.errorText(description, Expect.notAllowed(() -> sessions.acceptSession("1")));
         }
     }
 
-    /** An id has 128 characters at most. */
+    /** A session id has at most 128 characters. */
     static void longId(Namespace namespace) {
         String longest = "c".repeat(128);
         Expect.equal("session id", namespace.session("carts", longest).sdk().getSessionId(), longest);
@@ -212,14 +212,14 @@ final class Sessions {
                 AmqpErrorCondition.ARGUMENT_ERROR, () -> namespace.session("carts", longest + "c"));
     }
 
-    /** A disabled queue ends its session receivers and accepts no others. */
+    /** A disabled queue detaches its session receivers and rejects new ones. */
     static void disabled(Namespace namespace) {
         Receiver session = namespace.session("carts", "1");
         var lost = Namespace.start(() -> Expect.failure(session::refused));
         namespace.configure("carts", Map.of("Status", "ReceiveDisabled"));
         namespace.send("carts", cart("1", "kept"));
-        // This SDK does not say why a receiver of a session ends.
-        Expect.words("The receiver client is terminated.", Namespace.await("the end of the receiver", lost));
+        // This SDK does not report why a session receiver ends.
+        Expect.errorText("The receiver client is terminated.", Namespace.await("the end of the receiver", lost));
         Status.expectDisabled(() -> namespace.nextSession("carts"));
         Status.expectDisabled(() -> namespace.session("carts", "1"));
         namespace.configure("carts", Map.of("Status", "Active"));
@@ -242,7 +242,7 @@ final class Sessions {
         return Messages.mapped(messages, ServiceBusReceivedMessage::getSessionId);
     }
 
-    /** What was started has not ended yet. */
+    /** Asserts that a started function has not ended yet. */
     static void expectWaiting(CompletableFuture<?> started) {
         try {
             throw new AssertionError("it does not wait: " + started.get(300, TimeUnit.MILLISECONDS));

@@ -14,7 +14,7 @@ final class Settle {
     private Settle() {
     }
 
-    /** A completed message is gone; to settle it again is a mistake that the SDK knows by itself. */
+    /** A completed message is removed; the SDK itself rejects settling it again. */
     static void completes(Namespace namespace) {
         namespace.send("orders", text("done"));
         Receiver receiver = namespace.receiver("orders");
@@ -25,7 +25,7 @@ final class Settle {
         namespace.expectCounts("orders", Map.of("active", 0, "dead_letter", 0));
     }
 
-    /** An abandoned message comes back at once, counted, at its old place and with its new properties. */
+    /** An abandoned message is available again at once, counted, at its old position and with new properties. */
     static void abandons(Namespace namespace) {
         var first = Messages.with(text("first"), Map.of("kept", "k", "changed", 1L));
         namespace.send("orders", first, text("second"));
@@ -43,7 +43,7 @@ final class Settle {
         receiver.complete(messages);
     }
 
-    /** The last delivery a queue allows ends in the dead-letter queue, its count kept (D4). */
+    /** After the last delivery that a queue allows, a message is dead-lettered and keeps its delivery count (D4). */
     static void abandonsToTheLimit(Namespace namespace) {
         namespace.send("limited", Messages.identified("poison", "p-1"));
         Receiver receiver = namespace.receiver("limited");
@@ -64,7 +64,7 @@ final class Settle {
         namespace.expectCounts("limited", Map.of("active", 0, "dead_letter", 0));
     }
 
-    /** A dead-lettered message carries the application's reason and the properties it changed. */
+    /** A dead-lettered message has the application's reason and the properties that it changed. */
     static void deadLetters(Namespace namespace) {
         namespace.send("orders", Messages.with(text("bad"), Map.of("kept", 1L, "changed", "before")));
         Receiver receiver = namespace.receiver("orders");

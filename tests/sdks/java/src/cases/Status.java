@@ -8,7 +8,7 @@ import com.azure.messaging.servicebus.ServiceBusFailureReason;
 import java.util.Map;
 
 /**
- * Entity status: what a disabled queue refuses, when a link opens and when one is open.
+ * Entity status: operations that a disabled queue rejects, when a link attaches and when one is attached.
  *
  * <p>Source: entity-suspend, and D27 for what is locked.
  */
@@ -26,7 +26,7 @@ final class Status {
         expectNext(namespace, "kept");
     }
 
-    /** One may receive from a queue that is disabled for sends. */
+    /** Clients can receive from a queue that is disabled for sends. */
     static void sendDisabled(Namespace namespace) {
         namespace.send("orders", text("kept"));
         set(namespace, "SendDisabled");
@@ -34,7 +34,7 @@ final class Status {
         expectNext(namespace, "kept");
     }
 
-    /** One may send to a queue that is disabled for receives. */
+    /** Clients can send to a queue that is disabled for receives. */
     static void receiveDisabled(Namespace namespace) {
         set(namespace, "ReceiveDisabled");
         namespace.send("orders", text("kept"));
@@ -42,7 +42,7 @@ final class Status {
         namespace.expectCounts("orders", Map.of("active", 1, "locked", 0));
     }
 
-    /** An open sender is refused while the queue is disabled, and goes on afterwards. */
+    /** An open sender is rejected while the queue is disabled, and can send afterwards. */
     static void openSender(Namespace namespace) {
         Sender sender = namespace.sender("orders");
         sender.send(text("before"));
@@ -54,7 +54,7 @@ final class Status {
         expectNext(namespace, "after");
     }
 
-    /** An open receiver ends with its link; the SDK wants another one once the queue is active. */
+    /** An open receiver ends with its link; the SDK needs a new receiver when the queue is active again. */
     static void openReceiver(Namespace namespace) {
         Receiver receiver = namespace.receiver("orders");
         receiver.receiveNothing();
@@ -67,7 +67,7 @@ final class Status {
         expectNext(namespace, "kept");
     }
 
-    /** A lock runs on while its queue is disabled (D27), unless it ends with its link (D2). */
+    /** A lock keeps its expiry time while its queue is disabled (D27), unless it ends with its link (D2). */
     static void locked(Namespace namespace) {
         namespace.send("orders", text("held"));
         Receiver receiver = namespace.receiver("orders");

@@ -18,7 +18,7 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Topics: what is sent to one arrives at its subscriptions, as their rules say.
+ * Topics: subscriptions receive the messages that their rules match.
  *
  * <p>Source: service-bus-queues-topics-subscriptions, topic-filters, service-bus-auto-forwarding, duplicate-detection,
  * service-bus-dead-letter-queues. The topic prices has the subscriptions all, cheap (price &lt; 10) and eu (subject and
@@ -31,7 +31,7 @@ final class Topics {
     private Topics() {
     }
 
-    /** Every subscription that wants a message has a copy of its own, under a number of its own. */
+    /** Every subscription that matches a message has its own copy, with its own sequence number. */
     static void fansOut(Namespace namespace) {
         var second = price("b", 8).setMessageId("p-17").setCorrelationId("c").setSubject("changed");
         namespace.publish("prices", price("a", 12), second);
@@ -57,7 +57,7 @@ final class Topics {
         namespace.expectCounts(ALL, Map.of("active", 0, "locked", 0));
     }
 
-    /** A batch is judged message by message; values are compared by their types and texts by their case. */
+    /** The messages of a batch are matched separately; values are compared by type, texts by case. */
     static void filtered(Namespace namespace) {
         namespace.publisher("prices").sendBatch(
                 with(text("text"), Map.of("price", "5")),
@@ -78,7 +78,7 @@ final class Topics {
         });
     }
 
-    /** Rules without an action make one copy together, one with an action another, changed and with its name. */
+    /** Rules without an action create one copy together; one with an action creates another, changed copy. */
     static void actions(Namespace namespace) {
         var fire = with(text("fire"), Map.of("level", 2L, "secret", "s", "kept", "k")).setSubject("new");
         namespace.publish("alarms", fire, with(text("smoke"), Map.of("level", 1L)));
@@ -96,7 +96,7 @@ final class Topics {
         receiver.complete(messages);
     }
 
-    /** A subscription's messages are settled like a queue's, and others' copies know nothing of it. */
+    /** A subscription's messages are settled like a queue's, independently of other copies. */
     static void settled(Namespace namespace) {
         namespace.publish("prices", price("a", 1), price("b", 2), price("c", 3));
         Receiver receiver = namespace.subscriber("prices", "all");
@@ -118,7 +118,7 @@ final class Topics {
         namespace.expectCounts("prices/Subscriptions/cheap", Map.of("active", 3));
     }
 
-    /** Every subscription has a dead-letter queue, filled on request, by the delivery limit and by a lock's end. */
+    /** Every subscription has a dead-letter queue, for rejected messages, the delivery limit and expired locks. */
     static void deadLetters(Namespace namespace) {
         String limited = "jobs/Subscriptions/limited";
         namespace.publish("jobs", texts("bad", "poison", "stuck"));
@@ -144,7 +144,7 @@ final class Topics {
         namespace.expectCounts(limited, Map.of("dead_letter", 0));
     }
 
-    /** A topic keeps what is scheduled; the rules see it when it is due, and not what is cancelled. */
+    /** A topic keeps scheduled messages; rules evaluate them when they are due, and cancelled ones never. */
     static void scheduled(Namespace namespace) {
         var time = later(300);
         Sender sender = namespace.publisher("prices");
@@ -164,7 +164,7 @@ final class Topics {
         });
     }
 
-    /** The time to live counts in every subscription by itself. */
+    /** The time to live applies in every subscription separately. */
     static void expires(Namespace namespace) {
         namespace.publish("prices", price("old", 1).setTimeToLive(Duration.ofSeconds(30)));
         Receiver receiver = namespace.subscriber("prices", "all");
@@ -174,7 +174,7 @@ final class Topics {
         namespace.expectCounts("prices/Subscriptions/cheap", Map.of("active", 0, "dead_letter", 0));
     }
 
-    /** A subscription's own time to live counts, and its dead letters say so. */
+    /** A subscription's own time to live applies, and its dead-lettered messages have that reason. */
     static void expiresByDefault(Namespace namespace) {
         namespace.publish("checks", text("old"));
         namespace.advance(301);
@@ -184,7 +184,7 @@ final class Topics {
         deadLetters.complete(message);
     }
 
-    /** What a rule fails on is dead-lettered by the subscription that wants it so, and no other has it. */
+    /** A message whose filter fails is dead-lettered by a subscription configured so; no other subscription gets it. */
     static void evaluationErrors(Namespace namespace) {
         namespace.publish("checks", with(text("0"), Map.of("parts", 0L)), with(text("5"), Map.of("parts", 5L)));
         for (String subscription : List.of("strict", "lenient")) {
@@ -202,7 +202,7 @@ final class Topics {
         deadLetters.complete(message);
     }
 
-    /** A subscription forwards like a queue: its messages here, its dead letters there. */
+    /** A subscription forwards like a queue: messages and dead-lettered messages to different queues. */
     static void forwards(Namespace namespace) {
         namespace.publish("calls", with(identified("call", "c-1"), Map.of("n", 1L)));
         Receiver orders = namespace.receiver("orders");
@@ -222,7 +222,7 @@ final class Topics {
         Expect.notAllowed(() -> namespace.subscriber("calls", "to-orders").refused());
     }
 
-    /** A topic drops a message whose id it knows, for all its subscriptions. */
+    /** A topic drops a duplicate message for all its subscriptions. */
     static void duplicates(Namespace namespace) {
         namespace.publish("calls", identified("first", "c-1"), identified("again", "c-1"));
         namespace.advance(301);
@@ -234,17 +234,17 @@ final class Topics {
         receiver.receiveNothing();
     }
 
-    /** Names are found in any case, and a topic also by a sender that takes it for a queue. */
+    /** Names are case-insensitive, and a queue sender can send to a topic. */
     static void addresses(Namespace namespace) {
         namespace.send("PRICES", price("a", 1));
         Receiver receiver = namespace.subscriber("Prices", "ALL");
         receiver.complete(receiver.one());
         namespace.expectCounts(ALL, Map.of("active", 0));
-        // The SDK says what it takes the address for (observed 60).
+        // The SDK states the kind of entity that it expects (observed 60).
         Expect.notAllowed(() -> namespace.receiver(ALL).refused());
     }
 
-    /** Nothing can be sent to a subscription, and nothing received from a topic. */
+    /** Clients cannot send to a subscription or receive from a topic. */
     static void wrongDirection(Namespace namespace) {
         Expect.notAllowed(() -> namespace.publish(ALL, text("lost")));
         Expect.notAllowed(() -> namespace.receiver("prices").refused());

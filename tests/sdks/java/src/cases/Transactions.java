@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Transactions: sends and settlements that happen together or not at all.
+ * Transactions: sends and settlements that take effect together or not at all.
  *
  * <p>Source: service-bus-transactions.
  */
@@ -23,7 +23,7 @@ final class Transactions {
     private Transactions() {
     }
 
-    /** What is sent comes when the transaction is committed, and does not when it is rolled back. */
+    /** Messages sent in a transaction are delivered when it is committed, and discarded when it is rolled back. */
     static void sends(Namespace namespace) {
         var sender = namespace.sender("orders").sdk();
         var committed = sender.createTransaction();
@@ -41,7 +41,7 @@ final class Transactions {
         receiver.receiveNothing();
     }
 
-    /** Settlements count when the transaction is committed; after a rollback the lock is as it was. */
+    /** Settlements take effect when the transaction is committed; after a rollback the lock is unchanged. */
     static void settles(Namespace namespace) {
         namespace.send("orders", texts("done", "bad", "again"));
         Receiver receiver = namespace.receiver("orders");
@@ -58,7 +58,7 @@ final class Transactions {
         receiver.complete(again);
     }
 
-    /** After a rollback a lock runs on: its message is not given to others, and can be renewed. */
+    /** After a rollback a message stays locked: no other receiver gets it, and its lock can be renewed. */
     static void rollsBack(Namespace namespace) {
         namespace.send("orders", text("kept"));
         Receiver receiver = namespace.receiver("orders");
@@ -74,7 +74,7 @@ final class Transactions {
         receiver.complete(again);
     }
 
-    /** What is scheduled in a transaction is scheduled when it is committed. */
+    /** A message scheduled in a transaction is scheduled when the transaction is committed. */
     static void schedules(Namespace namespace) {
         var sender = namespace.sender("orders").sdk();
         var transaction = sender.createTransaction();
@@ -93,12 +93,12 @@ final class Transactions {
         receiver.receiveNothing();
     }
 
-    /** A message is completed in one entity, and its answer sent to another by way of it. */
+    /** A message is completed in one entity, and a reply is sent to another via that entity. */
     static void acrossEntities(Namespace namespace) {
         namespace.send("orders", texts("first", "second"));
         ServiceBusClientBuilder across =
                 namespace.clients(namespace.connectionString()).enableCrossEntityTransactions();
-        // The first client's entity is the one by way of which the others are reached.
+        // The first client's entity is the via entity of the others.
         Receiver receiver = namespace.receiver(
                 across, builder -> builder.queueName("orders").maxAutoLockRenewDuration(Duration.ZERO));
         var messages = receiver.receive(2);
@@ -121,7 +121,7 @@ final class Transactions {
         answers.complete(answer);
     }
 
-    /** What is sent in a transaction that is over is refused; this SDK asks for no outcome of what it sends in one. */
+    /** Sending in a transaction that has ended is rejected; this SDK requests no outcome for sends in a transaction. */
     static void over(Namespace namespace) {
         var sender = namespace.sender("orders").sdk();
         var transaction = sender.createTransaction();

@@ -18,14 +18,14 @@ import javax.net.ssl.TrustManagerFactory;
 import javax.net.ssl.X509ExtendedTrustManager;
 
 /**
- * What the process trusts: the authorities of all cases so far. The SDK takes the JVM's context of TLS, of which there
+ * The authorities that the process trusts: those of all cases so far. The SDK uses the JVM's default SSL context, of which there
  * is one; a program with one emulator would name a trust store by {@code -Djavax.net.ssl.trustStore}.
  */
 final class Trust extends X509ExtendedTrustManager {
     static final Trust OF_ALL = new Trust();
 
     private final Set<Certificate> authorities = new LinkedHashSet<>();
-    private X509ExtendedTrustManager judge;
+    private X509ExtendedTrustManager manager;
 
     private Trust() {
     }
@@ -40,19 +40,19 @@ final class Trust extends X509ExtendedTrustManager {
         }
     }
 
-    /** Trusts the authorities of a file too, for as long as the process lives. */
+    /** Adds the authorities of a file, until the process ends. */
     synchronized void add(String file) {
         try (var stream = new FileInputStream(file)) {
             var read = CertificateFactory.getInstance("X.509").generateCertificates(stream);
             if (authorities.addAll(read)) {
-                judge = judgeOf(authorities);
+                manager = managerOf(authorities);
             }
         } catch (IOException | GeneralSecurityException problem) {
             throw new IllegalStateException(file, problem);
         }
     }
 
-    private static X509ExtendedTrustManager judgeOf(Set<Certificate> authorities)
+    private static X509ExtendedTrustManager managerOf(Set<Certificate> authorities)
             throws IOException, GeneralSecurityException {
         KeyStore store = KeyStore.getInstance(KeyStore.getDefaultType());
         store.load(null, null);
@@ -64,26 +64,26 @@ final class Trust extends X509ExtendedTrustManager {
         return (X509ExtendedTrustManager) factory.getTrustManagers()[0];
     }
 
-    private synchronized X509ExtendedTrustManager judge() throws CertificateException {
-        if (judge == null) {
+    private synchronized X509ExtendedTrustManager manager() throws CertificateException {
+        if (manager == null) {
             throw new CertificateException("no authority is trusted yet");
         }
-        return judge;
+        return manager;
     }
 
     @Override
     public void checkServerTrusted(X509Certificate[] chain, String type, SSLEngine engine) throws CertificateException {
-        judge().checkServerTrusted(chain, type, engine);
+        manager().checkServerTrusted(chain, type, engine);
     }
 
     @Override
     public void checkServerTrusted(X509Certificate[] chain, String type, Socket socket) throws CertificateException {
-        judge().checkServerTrusted(chain, type, socket);
+        manager().checkServerTrusted(chain, type, socket);
     }
 
     @Override
     public void checkServerTrusted(X509Certificate[] chain, String type) throws CertificateException {
-        judge().checkServerTrusted(chain, type);
+        manager().checkServerTrusted(chain, type);
     }
 
     @Override

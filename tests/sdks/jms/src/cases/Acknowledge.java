@@ -40,7 +40,7 @@ final class Acknowledge {
         try (JMSContext context = namespace.factory().createContext(JMSContext.CLIENT_ACKNOWLEDGE)) {
             JMSConsumer consumer = context.createConsumer(namespace.orders(context));
             Expect.texts(consumer, "one");
-            // All that was received, not what was only fetched.
+            // Acknowledges all received messages, not those that were only fetched.
             Expect.message(consumer).acknowledge();
         }
         namespace.endLocks();
@@ -59,7 +59,7 @@ final class Acknowledge {
 
     static void notAcknowledged(Namespace namespace) throws Exception {
         namespace.send("orders", "one", "two");
-        // Nothing is fetched that is not asked for, so that what the client gives back at its end does not come back to it.
+        // Without prefetch, so that the client does not get back the messages that it releases when it closes.
         var factory = namespace.factory(Map.of("jms.prefetchPolicy.all", "0"));
         try (JMSContext context = factory.createContext(JMSContext.CLIENT_ACKNOWLEDGE)) {
             Expect.texts(context.createConsumer(namespace.orders(context)), "one", "two");

@@ -62,7 +62,7 @@ final class Browsers {
         Expect.equal(List.of(), browse(namespace, "JMSType = 'invoice'"));
     }
 
-    /** Looking does not count as a delivery. */
+    /** Browsing does not count as a delivery. */
     static void counts(Namespace namespace) throws JMSException {
         namespace.send("orders", "one");
         browse(namespace, null);
@@ -84,7 +84,7 @@ final class Browsers {
         Expect.equal(List.of(), browse(namespace, null));
     }
 
-    /** One that has begun and never goes on holds nothing up. */
+    /** An enumeration that was started and abandoned does not block the queue. */
     static void abandoned(Namespace namespace) throws JMSException {
         var texts = new String[200];
         for (int index = 0; index < texts.length; index++) {

@@ -11,7 +11,7 @@ import java.util.TreeMap;
 import org.apache.qpid.jms.JmsConnectionExtensions;
 import org.apache.qpid.jms.JmsConnectionFactory;
 
-/** The clients, each as its users set it up, but that nothing waits for ever. */
+/** The clients, each configured as its users do, but with timeouts. */
 final class Clients {
     private static final Map<String, String> TIMEOUTS = Map.of(
             "jms.connectTimeout", "30000",
@@ -27,12 +27,12 @@ final class Clients {
         return factory(environment, address(environment), false, options);
     }
 
-    /** A factory of connections by a way that may be cut, after which they connect again. */
+    /** A factory of connections through a proxy that can cut them, with failover. */
     static ConnectionFactory reconnecting(Map<String, String> environment, int port, Map<String, String> options) {
         return factory(environment, new InetSocketAddress("127.0.0.1", port), true, options);
     }
 
-    /** A factory of connections to a port here, each of which ends with its socket. */
+    /** A factory of connections to a local port, without failover. */
     static ConnectionFactory once(Map<String, String> environment, int port, Map<String, String> options) {
         return factory(environment, new InetSocketAddress("127.0.0.1", port), false, options);
     }
@@ -63,7 +63,7 @@ final class Clients {
             Map<String, String> environment, InetSocketAddress at, boolean reconnects, Map<String, String> options) {
         String connectionString = environment.get("SERVICEBUS_CONNECTION_STRING");
         var all = new HashMap<>(options);
-        // Not by the settings' own property, which the library for `javax.jms` writes so that Qpid JMS cannot read it.
+        // Not by the property of the settings, which the library for `javax.jms` writes so that Qpid JMS cannot read it.
         all.put("failover.startupMaxReconnectAttempts", "1");
         if (at.equals(address(environment))) {
             var settings = new ServiceBusJmsConnectionFactorySettings(all);
@@ -74,7 +74,7 @@ final class Clients {
         return new ServiceBusJmsConnectionFactory(
                 part(connectionString, "SharedAccessKeyName"),
                 part(connectionString, "SharedAccessKey"),
-                // As a name: an address with a port is no URI, which it asks for.
+                // As a name, because the library requires a URI, and an address with a port is none.
                 "localhost:" + at.getPort(),
                 settings);
     }

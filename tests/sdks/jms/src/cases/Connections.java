@@ -91,7 +91,7 @@ final class Connections {
         connection.setExceptionListener(problem -> lost.countDown());
         connection.start();
         cutter.cut();
-        Expect.isTrue("it was reported", lost.await(Expect.PATIENCE, TimeUnit.MILLISECONDS));
+        Expect.isTrue("it was reported", lost.await(Expect.TIMEOUT, TimeUnit.MILLISECONDS));
         Expect.fails(JMSException.class, connection::createSession);
     }
 
@@ -108,7 +108,7 @@ final class Connections {
         isReceived(consumer, "last");
     }
 
-    /** It comes at last: what came before may come again, where its acknowledgement was lost. */
+    /** The message arrives in the end; earlier messages may be redelivered if their acknowledgements were lost. */
     private static void isReceived(JMSConsumer consumer, String text) throws JMSException {
         while (!Expect.message(consumer).getBody(String.class).equals(text)) {
             // An earlier one.
@@ -130,7 +130,7 @@ final class Connections {
         Expect.eventually("last", () -> seen.contains("last"));
     }
 
-    /** What a transaction did before the loss is undone, and the session goes on. */
+    /** A transaction is rolled back when the connection is lost, and the session continues. */
     static void recoversTransactions(Namespace namespace) throws Exception {
         Cutter cutter = namespace.cutter();
         JMSContext context = namespace.closing(factory(namespace, cutter).createContext(JMSContext.SESSION_TRANSACTED));
@@ -152,7 +152,7 @@ final class Connections {
                 context.commit();
                 return true;
             } catch (TransactionRolledBackRuntimeException lost) {
-                // It began before the session knew of its new connection.
+                // The transaction began before the session knew of its new connection.
                 return false;
             }
         });
@@ -172,7 +172,7 @@ final class Connections {
     }
 
     static void refused(Namespace namespace) {
-        // At this port no program listens.
+        // No program listens on this port.
         ConnectionFactory factory = Clients.once(namespace.environment, 1, Map.of());
         Expect.fails(JMSRuntimeException.class, () -> factory.createContext().start());
     }

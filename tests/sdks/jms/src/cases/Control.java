@@ -7,7 +7,7 @@ import org.apache.activemq.artemis.core.server.embedded.EmbeddedActiveMQ;
 import org.apache.activemq.artemis.core.settings.impl.AddressSettings;
 import org.apache.activemq.artemis.api.core.SimpleString;
 
-/** The control: an Artemis in this process, in memory, that speaks AMQP at a port of its own. */
+/** The control: an Artemis broker in this process, in memory, with an AMQP listener on a free port. */
 final class Control {
     private static final Control STARTED = new Control();
 
@@ -34,7 +34,7 @@ final class Control {
         }
     }
 
-    /** Where it listens; the first who asks starts it. */
+    /** The address of its listener; the first call starts the broker. */
     static URI address() {
         return URI.create("amqp://127.0.0.1:" + STARTED.port);
     }

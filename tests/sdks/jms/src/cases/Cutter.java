@@ -26,7 +26,7 @@ final class Cutter implements AutoCloseable {
         return listener.getLocalPort();
     }
 
-    /** Ends all connections without a word of AMQP. */
+    /** Ends all connections without AMQP close frames. */
     void cut() throws IOException {
         for (Socket socket : Set.copyOf(sockets)) {
             end(socket);
@@ -49,7 +49,7 @@ final class Cutter implements AutoCloseable {
                 daemon(() -> carry(client, server));
                 daemon(() -> carry(server, client));
             } catch (IOException ended) {
-                // The client tries again, or the case is over.
+                // The client connects again, or the case has ended.
             }
         }
     }
@@ -63,7 +63,7 @@ final class Cutter implements AutoCloseable {
                 out.write(buffer, 0, read);
             }
         } catch (IOException ended) {
-            // As it was cut.
+            // The connection was cut.
         } finally {
             end(from);
             end(to);
@@ -73,11 +73,11 @@ final class Cutter implements AutoCloseable {
     private void end(Socket socket) {
         sockets.remove(socket);
         try {
-            // No farewell: the other end sees a reset.
+            // Without a FIN: the peer gets a reset.
             socket.setSoLinger(true, 0);
             socket.close();
         } catch (IOException ended) {
-            // It has ended already.
+            // The socket is closed already.
         }
     }
 

@@ -44,7 +44,7 @@ final class Delays {
         Expect.texts(consumer, "later");
     }
 
-    /** What the sender was told is what the receivers read. */
+    /** Receivers read the delivery time that the sender got. */
     static void timeOfDelivery(Namespace namespace) throws Exception {
         JMSContext context = namespace.context();
         JMSConsumer subscriber = context.createConsumer(namespace.prices(context));
@@ -58,7 +58,7 @@ final class Delays {
         Expect.equal(sent.getJMSDeliveryTime(), Expect.message(consumer).getJMSDeliveryTime());
     }
 
-    /** Without a delay the time of delivery is that of sending. */
+    /** Without a delay the delivery time is the time of sending. */
     static void none(Namespace namespace) throws Exception {
         Message message = namespace.roundTrip(context -> context.createTextMessage("now"));
         Expect.equal(message.getJMSTimestamp(), message.getJMSDeliveryTime());

@@ -13,7 +13,7 @@ import java.time.Duration;
 import java.util.Base64;
 import java.util.Map;
 
-/** What is of Service Bus alone: entities that clients make, their names, keys and dead-letter queues. */
+/** Features of Service Bus only: entities that clients create, their names, keys and dead-letter queues. */
 final class Entities {
     private Entities() {
     }
@@ -24,7 +24,7 @@ final class Entities {
         context.createProducer().send(fresh, "one");
         Expect.equal(1, namespace.count("fresh", "active"));
         Expect.texts(context.createConsumer(fresh), "one");
-        // A consumer makes one too.
+        // A consumer creates one, too.
         Expect.nothing(context.createConsumer(context.createQueue("other")));
         Expect.equal(0, namespace.count("other", "active"));
     }
@@ -93,7 +93,7 @@ final class Entities {
         cutter.cut();
         context.createProducer().send(queue, "after");
         while (!Expect.message(consumer).getBody(String.class).equals("after")) {
-            // The one before, whose acknowledgement may have been lost.
+            // The previous message, whose acknowledgement may have been lost.
         }
     }
 
@@ -131,7 +131,7 @@ final class Entities {
     static void developmentString(Namespace namespace) throws JMSException {
         String key = Clients.part(namespace.environment.get("SERVICEBUS_CONNECTION_STRING"), "SharedAccessKey");
         String name = Clients.part(namespace.environment.get("SERVICEBUS_CONNECTION_STRING"), "SharedAccessKeyName");
-        // What Microsoft's library makes of the rest of a connection string.
+        // How Microsoft's library interprets the rest of a connection string.
         for (String rest : new String[] {"", ";", ";UseDevelopmentEmulator=true;"}) {
             try (JMSContext context = namespace.factory().createContext(name, key + rest)) {
                 context.createProducer().send(namespace.orders(context), "one");

@@ -11,11 +11,11 @@ import java.util.Objects;
 import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 
-/** What cases assert. */
+/** Assertions of cases. */
 final class Expect {
-    /** How long something that must come may take, in milliseconds: a machine under load is slow. */
-    static final long PATIENCE = 60_000;
-    /** How long nothing must come. */
+    /** The maximum wait for a message that must arrive, in milliseconds; long enough for a busy machine. */
+    static final long TIMEOUT = 60_000;
+    /** The time in which no message may arrive. */
     private static final long SILENCE = 250;
 
     private Expect() {
@@ -40,13 +40,13 @@ final class Expect {
 
     /** The next message. */
     static Message message(JMSConsumer consumer) {
-        Message message = consumer.receive(PATIENCE);
+        Message message = consumer.receive(TIMEOUT);
         isTrue("no message came", message != null);
         return message;
     }
 
     static Message message(MessageConsumer consumer) throws JMSException {
-        Message message = consumer.receive(PATIENCE);
+        Message message = consumer.receive(TIMEOUT);
         isTrue("no message came", message != null);
         return message;
     }
@@ -67,14 +67,14 @@ final class Expect {
     private static List<String> next(JMSConsumer consumer, String... expected) throws JMSException {
         List<String> texts = new ArrayList<>();
         for (int index = 0; index < expected.length; index++) {
-            Message message = consumer.receive(PATIENCE);
+            Message message = consumer.receive(TIMEOUT);
             isTrue("after " + texts + " of " + List.of(expected) + " no message came", message != null);
             texts.add(message.getBody(String.class));
         }
         return texts;
     }
 
-    /** Nothing comes. */
+    /** Asserts that no message arrives. */
     static void nothing(JMSConsumer consumer) throws JMSException {
         Message message = consumer.receive(SILENCE);
         isTrue("a message came: " + message, message == null);
@@ -85,7 +85,7 @@ final class Expect {
         isTrue("a message came: " + message, message == null);
     }
 
-    /** It fails by an exception of this class, which is returned. */
+    /** Asserts that an action throws an exception of this class, and returns it. */
     static <T extends Exception> T fails(Class<T> by, Action action) {
         try {
             action.run();
@@ -98,9 +98,9 @@ final class Expect {
         throw new AssertionError("expected " + by.getSimpleName() + ", and it succeeded");
     }
 
-    /** It becomes true. */
+    /** Waits until a condition holds. */
     static void eventually(String what, Callable<Boolean> condition) throws Exception {
-        long deadline = System.nanoTime() + PATIENCE * 1_000_000;
+        long deadline = System.nanoTime() + TIMEOUT * 1_000_000;
         while (!condition.call()) {
             isTrue(what + " did not come to be", System.nanoTime() < deadline);
             Thread.sleep(10);

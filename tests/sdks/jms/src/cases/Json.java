@@ -6,14 +6,14 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** JSON, by the library that both of Microsoft's bring. */
+/** JSON, by the library of both of Microsoft's libraries. */
 final class Json {
     private static final ObjectMapper MAPPER = new ObjectMapper();
 
     private Json() {
     }
 
-    /** An object; an empty text is an empty one. */
+    /** Parses an object; an empty text is an empty object. */
     static Map<String, Object> parse(String text) {
         try {
             return text.isEmpty() ? Map.of() : MAPPER.readValue(text, new TypeReference<Map<String, Object>>() { });
@@ -30,7 +30,7 @@ final class Json {
         }
     }
 
-    /** An object of which all values are texts. */
+    /** Parses an object with only string values. */
     static Map<String, String> texts(Object object) {
         var texts = new TreeMap<String, String>();
         ((Map<?, ?>) object).forEach((name, value) -> texts.put((String) name, (String) value));

@@ -20,16 +20,16 @@ public final class Main {
     }
 
     public static void main(String[] arguments) throws IOException {
-        // What fails on purpose is logged by the clients.
+        // The clients log intended failures.
         System.getProperties().putIfAbsent("org.slf4j.simpleLogger.defaultLogLevel", "off");
         PrintStream answers = System.out;
-        // Whatever else is printed must not be taken for an answer.
+        // Other output must not be mistaken for a response.
         System.setOut(System.err);
         var requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = requests.readLine(); line != null; line = requests.readLine()) {
             new Run(Json.parse(line), answers).start();
         }
-        // Threads of cases that hang, and of the clients, do not keep it.
+        // Threads of the clients and of hanging cases do not keep the process running.
         Runtime.getRuntime().halt(0);
     }
 }

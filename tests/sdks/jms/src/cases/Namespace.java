@@ -21,7 +21,7 @@ import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * What a case is given: a broker as JMS sees it, and the emulator's control API.
+ * The parameters of a case: a broker as JMS sees it, and the emulator's control API.
  *
  * <p>SERVICEBUS_JMS_CLIENT is {@code control} (Qpid JMS to Artemis), {@code qpid} (Qpid JMS that asks for JMS 2.0),
  * {@code plain} (Qpid JMS as it is) or {@code microsoft}. For the last three there are SERVICEBUS_CONNECTION_STRING,
@@ -36,7 +36,7 @@ final class Namespace implements AutoCloseable {
     final Map<String, String> environment;
     private final boolean isControl;
     private final String prefix;
-    /** Closed at the end of the case, the last first. */
+    /** Closed at the end of the case, in reverse order. */
     private final ConcurrentLinkedDeque<AutoCloseable> opened = new ConcurrentLinkedDeque<>();
 
     Namespace(Map<String, String> environment) {
@@ -97,7 +97,7 @@ final class Namespace implements AutoCloseable {
         return closing(new Cutter(Clients.address(environment)));
     }
 
-    /** What is closed at the end of the case. */
+    /** Registers a resource to be closed at the end of the case. */
     <T extends AutoCloseable> T closing(T client) {
         opened.push(client);
         return client;
@@ -144,7 +144,7 @@ final class Namespace implements AutoCloseable {
         }
     }
 
-    /** Makes a message in a queue of its own, and how it is received. */
+    /** Sends a message to a separate queue, and returns it as received. */
     Message roundTrip(Maker maker) throws JMSException {
         JMSContext context = context();
         Message message = maker.make(context);
@@ -157,7 +157,7 @@ final class Namespace implements AutoCloseable {
         Message make(JMSContext context) throws JMSException;
     }
 
-    /** Time goes by: of the emulator's clock, or in fact. */
+    /** Lets time pass: on the emulator's clock, or in real time. */
     void elapse(Duration duration) throws InterruptedException {
         if (isControl) {
             Thread.sleep(duration.toMillis());
@@ -166,21 +166,21 @@ final class Namespace implements AutoCloseable {
         }
     }
 
-    /** Lets the locks of links that have ended run out, where there are any. */
+    /** Lets the locks of ended links expire, if there are any. */
     void endLocks() throws InterruptedException {
         if (differs(Difference.LOCKS_OUTLIVE_LINKS)) {
             elapse(LOCKS_END);
         }
     }
 
-    /** Asks the emulator. */
+    /** Sends a request to the emulator. */
     Map<String, Object> control(String method, String path, Map<String, ?> body) {
         URI uri = URI.create(environment.get("SERVICEBUS_CONTROL_URL") + "/" + path).normalize();
         try {
             var connection = (HttpURLConnection) uri.toURL().openConnection();
-            // A connection that is kept may end, as idle, just when the next request goes out by it.
+            // A pooled connection may be closed as idle just when the next request uses it.
             connection.setRequestProperty("connection", "close");
-            connection.setReadTimeout((int) Expect.PATIENCE);
+            connection.setReadTimeout((int) Expect.TIMEOUT);
             connection.setRequestMethod(method);
             if (!method.equals("GET")) {
                 connection.setDoOutput(true);

@@ -9,7 +9,7 @@ import jakarta.jms.MessageConsumer;
 import jakarta.jms.Session;
 import java.util.Map;
 
-/** The outcomes that Qpid JMS lets a consumer choose by a property of the message; of Service Bus alone. */
+/** The outcomes that a consumer of Qpid JMS sets by a property of the message; for Service Bus only. */
 final class Outcomes {
     private static final int INDIVIDUAL = 101;
     private static final int ACCEPTED = 1;
@@ -59,7 +59,7 @@ final class Outcomes {
     /** Receives one message and settles it by this outcome. */
     private static void settle(Namespace namespace, int outcome) throws JMSException {
         namespace.send("orders", "one");
-        // Nothing is fetched that is not asked for, so that it does not come back here.
+        // Without prefetch, so that this consumer does not get the message back.
         var factory = namespace.factory(Map.of("jms.prefetchPolicy.all", "0"));
         try (Connection connection = factory.createConnection()) {
             connection.start();

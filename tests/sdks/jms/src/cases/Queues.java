@@ -71,7 +71,7 @@ final class Queues {
         namespace.send("orders", "one", "two");
         JMSContext context = namespace.context();
         JMSConsumer consumer = context.createConsumer(namespace.orders(context));
-        // It looks at the broker, so that what lies there is found at once.
+        // It asks the broker, so it finds available messages at once.
         Expect.equal("one", consumer.receiveNoWait().getBody(String.class));
         Expect.equal("two", consumer.receiveNoWait().getBody(String.class));
         Expect.isTrue("a third came", consumer.receiveNoWait() == null);
@@ -83,7 +83,7 @@ final class Queues {
         context.createConsumer(namespace.orders(context)).setMessageListener(message -> texts.add(text(message)));
         namespace.send("orders", "one", "two", "three");
         for (String expected : new String[] {"one", "two", "three"}) {
-            Expect.equal(expected, texts.poll(Expect.PATIENCE, TimeUnit.MILLISECONDS));
+            Expect.equal(expected, texts.poll(Expect.TIMEOUT, TimeUnit.MILLISECONDS));
         }
     }
 
@@ -121,7 +121,7 @@ final class Queues {
                 done.completeExceptionally(failure);
             }
         }).send(namespace.orders(context), "sent beside");
-        Expect.equal("sent beside", done.get(Expect.PATIENCE, TimeUnit.MILLISECONDS));
+        Expect.equal("sent beside", done.get(Expect.TIMEOUT, TimeUnit.MILLISECONDS));
         namespace.expectLeft("orders", "sent beside");
     }
 
@@ -133,7 +133,7 @@ final class Queues {
         JMSConsumer consumer = context.createConsumer(namespace.orders(context));
         Message message = Expect.message(consumer);
         Expect.equal("in time", message.getBody(String.class));
-        Expect.isTrue("it tells when it expires", message.getJMSExpiration() > message.getJMSTimestamp());
+        Expect.isTrue("the message has an expiry time", message.getJMSExpiration() > message.getJMSTimestamp());
         Expect.nothing(consumer);
     }
 

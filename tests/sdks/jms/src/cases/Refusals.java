@@ -13,7 +13,7 @@ import jakarta.jms.TemporaryQueue;
 import java.util.List;
 import java.util.Map;
 
-/** What Service Bus refuses, and that everything else goes on. */
+/** Errors of Service Bus, after which other operations continue. */
 final class Refusals {
     private Refusals() {
     }
@@ -26,13 +26,13 @@ final class Refusals {
         Expect.fails(full, () -> context.createConsumer(context.createQueue("one-more")));
         Expect.fails(full, () -> context.createConsumer(context.createTopic("one-more")));
         Expect.fails(full, context::createTemporaryQueue);
-        // A subscription is no queue and no topic.
+        // A subscription is neither a queue nor a topic.
         JMSConsumer consumer = context.createConsumer(namespace.prices(context));
         context.createProducer().send(namespace.prices(context), "one");
         Expect.texts(consumer, "one");
     }
 
-    /** A key without the claim to manage makes nothing and ends nothing. */
+    /** A key without the Manage claim cannot create or delete entities. */
     static void withoutManage(Namespace namespace) throws JMSException {
         Map<String, ?> keys = Map.of("Tier", "premium", "Keys", List.of(
                 Map.of("Name", "owner", "Key", "o"),
@@ -55,7 +55,7 @@ final class Refusals {
         owner.unsubscribe("all");
     }
 
-    /** A bar and a dollar sign have a meaning in the names of links and of subscriptions. */
+    /** A bar and a dollar sign are special in the names of links and of subscriptions. */
     static void names(Namespace namespace) {
         JMSContext context = namespace.client("audit");
         for (String name : new String[] {"a|b", "a$b", "$b"}) {
@@ -93,7 +93,7 @@ final class Refusals {
         two.unsubscribe("all");
     }
 
-    /** A producer of another connection loses its temporary queue with the connection that has made that. */
+    /** A producer of another connection loses the temporary queue when the connection that created it ends. */
     static void temporaryQueueGone(Namespace namespace) throws Exception {
         JMSContext creator = namespace.context();
         TemporaryQueue queue = creator.createTemporaryQueue();
@@ -111,7 +111,7 @@ final class Refusals {
             }
         });
         Expect.fails(JMSException.class, () -> session.createProducer(queue));
-        // The connection is none the worse for it.
+        // The connection still works.
         session.createProducer(session.createQueue("orders")).send(session.createTextMessage("kept"));
         namespace.expectLeft("orders", "kept");
     }

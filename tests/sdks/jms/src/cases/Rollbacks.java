@@ -7,7 +7,7 @@ import jakarta.jms.Message;
 import jakarta.jms.Queue;
 import jakarta.jms.TransactionRolledBackRuntimeException;
 
-/** What comes again after a rollback: JMS 2.0, 6.2.7 and 6.2.9. */
+/** Redelivery after a rollback: JMS 2.0, 6.2.7 and 6.2.9. */
 final class Rollbacks {
     private Rollbacks() {
     }
@@ -45,7 +45,7 @@ final class Rollbacks {
         Expect.nothing(consumer);
     }
 
-    /** Of several consumers of one session each has its messages again at once, as often as it takes. */
+    /** Each consumer of a session gets its messages again at once, after every rollback. */
     static void twoQueues(Namespace namespace) throws JMSException {
         JMSContext context = namespace.context(JMSContext.SESSION_TRANSACTED);
         JMSConsumer orders = context.createConsumer(namespace.orders(context));
@@ -75,7 +75,7 @@ final class Rollbacks {
         Expect.equal(delivery, message.getIntProperty("JMSXDeliveryCount"));
     }
 
-    /** A poisonous message leaves the queue after ten deliveries, which both brokers allow. */
+    /** A poison message is removed from the queue after ten deliveries, which both brokers allow. */
     static void deadLetters(Namespace namespace) throws JMSException {
         namespace.send("orders", "poison");
         JMSContext context = namespace.context(JMSContext.SESSION_TRANSACTED);

@@ -53,7 +53,7 @@ final class Selectors {
         selects(namespace, "code LIKE 'a\\_%' ESCAPE '\\'", "apple");
     }
 
-    /** What a message does not have is null, of which everything but IS NULL is unknown. */
+    /** A missing property is null, for which all comparisons except IS NULL are unknown. */
     static void nulls(Namespace namespace) throws JMSException {
         selects(namespace, "fruit IS NULL", "none");
         selects(namespace, "fruit IS NOT NULL", "apple", "banana", "cherry");
@@ -79,7 +79,7 @@ final class Selectors {
         }
     }
 
-    /** Strings are compared for equality alone, and with numbers not at all. */
+    /** Strings are compared only for equality, and never with numbers. */
     static void types(Namespace namespace) throws JMSException {
         selects(namespace, "fruit = 10");
         selects(namespace, "code = 'it''s'", "banana");
@@ -153,7 +153,7 @@ final class Selectors {
         context.unsubscribe("high");
     }
 
-    /** Another selector is another subscription, and what the former one held is gone. */
+    /** A changed selector creates the subscription again, without the messages that it held. */
     static void changedSelector(Namespace namespace) throws JMSException {
         JMSContext context = namespace.client("audit");
         Topic prices = namespace.prices(context);
@@ -168,19 +168,19 @@ final class Selectors {
         context.unsubscribe("some");
     }
 
-    /** A subscription of this selector receives these of all messages. */
+    /** A subscription with this selector receives exactly these messages. */
     private static void selects(Namespace namespace, String selector, String... expected) throws JMSException {
         JMSContext context = namespace.context();
         Topic prices = namespace.prices(context);
         try (JMSConsumer consumer = context.createConsumer(prices, selector);
                 JMSConsumer all = context.createConsumer(prices)) {
             publish(context, prices);
-            // When the last one has come to the one, all have come to the other that ever will.
+            // When one consumer has received the last message, the other has received all its messages.
             Expect.textsInAnyOrder(all, ALL.toArray(String[]::new));
             List<String> names = new ArrayList<>();
-            for (Message message = consumer.receive(expected.length > names.size() ? Expect.PATIENCE : 50);
+            for (Message message = consumer.receive(expected.length > names.size() ? Expect.TIMEOUT : 50);
                     message != null;
-                    message = consumer.receive(expected.length > names.size() ? Expect.PATIENCE : 50)) {
+                    message = consumer.receive(expected.length > names.size() ? Expect.TIMEOUT : 50)) {
                 names.add(message.getBody(String.class));
             }
             Collections.sort(names);

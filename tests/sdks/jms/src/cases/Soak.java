@@ -23,7 +23,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 public final class Soak {
     private static final int SESSIONS = 8;
     private static final int BATCH = 10;
-    /** Fetches few: what a lost connection has fetched is locked for a while. */
+    /** A small prefetch, because messages that a lost connection has fetched stay locked for a while. */
     private static final Map<String, String> PREFETCH = Map.of("jms.prefetchPolicy.all", "40");
     private static final long STUCK_MILLIS = 2000;
 
@@ -47,7 +47,7 @@ public final class Soak {
             new Soak(namespace, Integer.parseInt(arguments[0]), Integer.parseInt(arguments[1])).run();
         } catch (Throwable failure) {
             failure.printStackTrace();
-            // Threads of the clients would keep the process.
+            // Threads of the clients would keep the process running.
             Runtime.getRuntime().halt(1);
         }
         Runtime.getRuntime().halt(0);
@@ -67,7 +67,7 @@ public final class Soak {
             isDone = true;
         }
         double seconds = (System.nanoTime() - began) / 1e9;
-        judge();
+        verify();
         System.out.printf(
                 "%d messages moved once each by %d sessions in %.1f s: %d cuts, %d rollbacks, %d transactions lost%n",
                 messages, SESSIONS, seconds, cuts, rollbacks.get(), failures.get());
@@ -86,14 +86,14 @@ public final class Soak {
         }
     }
 
-    /** Cuts as the work goes on, and lets locks of lost connections end when nothing moves. */
+    /** Cuts connections during the work, and lets locks of lost connections expire when no message is moved. */
     private void watch(Cutter cutter) throws Exception {
         int done = 0;
         int last = -1;
         long changed = System.nanoTime();
         while (moved.get() < messages) {
             Thread.sleep(5);
-            // In the first half, by what is known to be moved: what a cut leaves in doubt is not counted.
+            // In the first half, by the messages known to be moved; commits in doubt after a cut are not counted.
             if (done < cuts && moved.get() >= (long) messages * (done + 1) / cuts / 2) {
                 done++;
                 cutter.cut();
@@ -102,7 +102,7 @@ public final class Soak {
                 last = moved.get();
                 changed = System.nanoTime();
             } else if (System.nanoTime() - changed > STUCK_MILLIS * 1_000_000) {
-                // Commits whose answer was lost are not counted: the queues know.
+                // Commits whose response was lost are not counted; the queues show the result.
                 if (isMoved()) {
                     break;
                 }
@@ -131,8 +131,8 @@ public final class Soak {
     }
 
     /**
-     * A connection that was lost is given up. Qpid JMS' own failover takes an acknowledgement for done that it drops when
-     * the connection is lost in between, and the message is moved twice, with Artemis as with us.
+     * A lost connection is closed. Qpid JMS' failover treats an acknowledgement as done that it drops when
+     * the connection is lost meanwhile, and the message is moved twice, with Artemis and with the emulator.
      */
     private void work(Cutter cutter, boolean rollsBack) {
         ConnectionFactory factory = Clients.once(namespace.environment, cutter.port(), PREFETCH);
@@ -165,13 +165,13 @@ public final class Soak {
         }
     }
 
-    /** Each number once in the one queue, and nothing in the other. */
-    private void judge() throws JMSException {
+    /** Asserts that each number is once in one queue, and that the other is empty. */
+    private void verify() throws JMSException {
         var times = new int[messages];
         try (JMSContext context = namespace.factory().createContext();
                 JMSConsumer consumer = context.createConsumer(namespace.queue(context, "out"))) {
             for (int count = 0; count < messages; count++) {
-                Message message = consumer.receive(Expect.PATIENCE / 6);
+                Message message = consumer.receive(Expect.TIMEOUT / 6);
                 Expect.isTrue(count + " of " + messages + " are left", message != null);
                 int number = message.getIntProperty("number");
                 times[number]++;

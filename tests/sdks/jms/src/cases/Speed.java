@@ -28,7 +28,7 @@ public final class Speed {
     private Speed() {
     }
 
-    /** What one session does with all messages; what one way sends, the next receives. */
+    /** The ways in which a session handles all messages; each receives what the previous one sent. */
     private enum Way {
         SEND("send, each waiting for its outcome"),
         ACKNOWLEDGE("receive, CLIENT_ACKNOWLEDGE of each"),
@@ -67,7 +67,7 @@ public final class Speed {
             compare(emulator, artemis, messages, rounds);
         } catch (Throwable failure) {
             failure.printStackTrace();
-            // Threads of the clients would keep the process.
+            // Threads of the clients would keep the process running.
             Runtime.getRuntime().halt(1);
         }
         Runtime.getRuntime().halt(0);

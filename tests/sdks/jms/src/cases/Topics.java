@@ -171,7 +171,7 @@ final class Topics {
         Expect.nothing(one.createSharedConsumer(namespace.prices(one), name));
     }
 
-    /** Two consumers get each text once between them; either may get any. */
+    /** Two consumers together get each text once; either may get any. */
     private static void sharesAll(Namespace namespace, JMSConsumer first, JMSConsumer second) throws JMSException {
         Set<String> sent = new TreeSet<>();
         for (int index = 0; index < 20; index++) {
@@ -179,7 +179,7 @@ final class Topics {
         }
         namespace.publish(sent.toArray(String[]::new));
         Set<String> seen = new TreeSet<>();
-        long deadline = System.nanoTime() + Expect.PATIENCE * 1_000_000;
+        long deadline = System.nanoTime() + Expect.TIMEOUT * 1_000_000;
         while (seen.size() < sent.size()) {
             Expect.isTrue("there came " + seen, System.nanoTime() < deadline);
             for (JMSConsumer consumer : new JMSConsumer[] {first, second}) {

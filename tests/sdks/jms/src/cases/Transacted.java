@@ -103,7 +103,7 @@ final class Transacted {
         Expect.fails(IllegalStateRuntimeException.class, context::rollback);
     }
 
-    /** As Spring's listener containers do it: receive, throw, roll back, until it works. */
+    /** As Spring's listener containers do: receive, throw and roll back, until the listener succeeds. */
     static void largeRollback(Namespace namespace) throws JMSException {
         var texts = new String[50];
         for (int index = 0; index < texts.length; index++) {

@@ -16,7 +16,7 @@ import org.apache.camel.component.azure.servicebus.ServiceBusComponent;
 import org.apache.camel.component.azure.servicebus.ServiceBusConstants;
 import org.apache.camel.impl.DefaultCamelContext;
 
-/** Routes of Camel, and cases that send to them; ends with 1 when one has failed. */
+/** Routes of Camel, and cases that send to them; exits with 1 if a case has failed. */
 public final class Cases {
     interface Case {
         void run() throws Exception;
@@ -26,7 +26,7 @@ public final class Cases {
         Routes routes = new Routes();
         boolean failed = false;
         try (CamelContext context = new DefaultCamelContext()) {
-            // What a user sets: the connection string that the emulator prints, and nothing else of the emulator's.
+            // A user sets only the connection string that the emulator prints.
             ServiceBusComponent component = context.getComponent("azure-servicebus", ServiceBusComponent.class);
             component.getConfiguration().setConnectionString(System.getenv("SERVICEBUS_CONNECTION_STRING"));
             context.addRoutes(routes);
@@ -42,7 +42,7 @@ public final class Cases {
                 }
             }
         }
-        // Threads of the SDK may go on.
+        // Threads of the SDK may still be running.
         System.exit(failed ? 1 : 0);
     }
 
@@ -61,7 +61,7 @@ public final class Cases {
         return cases;
     }
 
-    /** What is sent to a queue a route from it gets, with its correlation id and headers. */
+    /** A route receives messages from a queue, with correlation id and headers. */
     private static void queue(ProducerTemplate template, Routes routes) throws Exception {
         template.sendBodyAndHeaders("azure-servicebus:orders", "twelve", Map.of(
                 ServiceBusConstants.CORRELATION_ID, "c-1", "color", "red"));
@@ -74,7 +74,7 @@ public final class Cases {
         expect("onward", routes.passedOn.next());
     }
 
-    /** A list is sent as a batch. */
+    /** A list is sent as one batch. */
     private static void batch(ProducerTemplate template, Routes routes) throws Exception {
         template.sendBody("azure-servicebus:out", List.of("one", "two", "three"));
         Set<String> found = Set.of(routes.passedOn.next(), routes.passedOn.next(), routes.passedOn.next());
@@ -96,26 +96,26 @@ public final class Cases {
         expect("gone", routes.fleeting.next());
     }
 
-    /** A route that fails has its message back until it is dead-lettered. */
+    /** The message of a route that fails is delivered again until it is dead-lettered. */
     private static void poison(ProducerTemplate template, Routes routes) throws Exception {
         template.sendBody("azure-servicebus:poison", "bad");
         List<Long> attempts = List.of(routes.attempts.next(), routes.attempts.next(), routes.attempts.next());
         expect(List.of(0L, 1L, 2L), attempts);
     }
 
-    /** A route that dead-letters what it fails with; another reads the dead-letter queue. */
+    /** A route dead-letters the message when it fails; another route reads the dead-letter queue. */
     private static void deadLetter(ProducerTemplate template, Routes routes) throws Exception {
         template.sendBody("azure-servicebus:claims", "a claim");
         expect("java.lang.IllegalArgumentException: too much", routes.reasons.next());
     }
 
-    /** A message for later waits; the emulator's counts show it. */
+    /** A scheduled message waits; the emulator's counts show it. */
     private static void scheduled(ProducerTemplate template) {
         template.sendBodyAndHeader("azure-servicebus:later?producerOperation=scheduleMessages", "tomorrow",
                 ServiceBusConstants.SCHEDULED_ENQUEUE_TIME, OffsetDateTime.now().plusDays(1));
     }
 
-    /** Whatever was delivered has been settled before this process ends. */
+    /** All delivered messages have been settled before this process ends. */
     private static void rest() throws Exception {
         URI settled = URI.create(System.getenv("SERVICEBUS_CONTROL_URL") + "/settled");
         HttpRequest request = HttpRequest.newBuilder(settled)

@@ -4,7 +4,7 @@ import org.apache.camel.Exchange;
 import org.apache.camel.builder.RouteBuilder;
 import org.apache.camel.component.azure.servicebus.ServiceBusConstants;
 
-/** What consumes: a route's end completes a message, its failure abandons or dead-letters it. */
+/** Consuming routes: the end of a route completes a message, its failure abandons or dead-letters it. */
 final class Routes extends RouteBuilder {
     record Taken(String body, String correlationId, Object color) {}
 
@@ -18,7 +18,7 @@ final class Routes extends RouteBuilder {
 
     @Override
     public void configure() {
-        // Retries are the broker's.
+        // The broker retries.
         errorHandler(noErrorHandler());
 
         from("azure-servicebus:orders").process(exchange -> orders.add(new Taken(

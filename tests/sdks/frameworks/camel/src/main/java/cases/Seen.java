@@ -4,9 +4,9 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
-/** What listeners have seen, for the case that waits for it. */
+/** The messages that listeners have received, for the case that waits for them. */
 final class Seen<T> {
-    /** Long enough for a machine that is busy with something else, short enough to be told from a hang. */
+    /** Long enough for a busy machine, short enough to detect a hang. */
     private static final long DEADLINE_SECONDS = 45;
 
     private final BlockingQueue<T> values = new LinkedBlockingQueue<>();

@@ -26,7 +26,7 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.messaging.MessageHeaders;
 import org.springframework.messaging.support.MessageBuilder;
 
-/** An application of Spring Cloud Azure that runs its cases and ends; with 1 when one has failed. */
+/** An application of Spring Cloud Azure that runs its cases; exits with 1 if a case has failed. */
 @SpringBootApplication
 public class Cases {
     private static final int HOUR_MILLIS = 3_600_000;
@@ -50,7 +50,7 @@ public class Cases {
             }
         }
         application.close();
-        // Threads of the SDK may go on.
+        // Threads of the SDK may still be running.
         System.exit(failed ? 1 : 0);
     }
 
@@ -80,7 +80,7 @@ public class Cases {
         return cases;
     }
 
-    /** What a template sends a listener of the queue is called with. */
+    /** A listener of the queue gets a message that a template sends. */
     private void listener(ServiceBusTemplate template, Listeners listeners) throws Exception {
         Listeners.Order order = new Listeners.Order("o-17", 12);
         template.sendAsync("orders", MessageBuilder.withPayload(order)
@@ -90,7 +90,7 @@ public class Cases {
         expect(new Listeners.Taken(order, "m-1", "red"), listeners.orders.next());
     }
 
-    /** A listener of a subscription is called with what is sent to its topic. */
+    /** A listener of a subscription gets a message that is sent to the topic. */
     private void topic(ConfigurableApplicationContext application, Listeners listeners) throws Exception {
         ServiceBusTemplate template = new ServiceBusTemplate(application.getBean(ServiceBusProducerFactory.class));
         template.setDefaultEntityType(ServiceBusEntityType.TOPIC);
@@ -98,21 +98,21 @@ public class Cases {
         expect("12.50", listeners.prices.next());
     }
 
-    /** A listener that throws has its message back until it is dead-lettered. */
+    /** The message of a listener that throws is delivered again until it is dead-lettered. */
     private void poison(ServiceBusTemplate template, Listeners listeners) throws Exception {
         template.sendAsync("poison", MessageBuilder.withPayload("bad").build()).block();
         List<Long> attempts = List.of(listeners.attempts.next(), listeners.attempts.next(), listeners.attempts.next());
         expect(List.of(0L, 1L, 2L), attempts);
     }
 
-    /** A message for later waits; the emulator's counts show it. */
+    /** A scheduled message waits; the emulator's counts show it. */
     private void scheduled(ServiceBusTemplate template) {
         template.sendAsync("later", MessageBuilder.withPayload("tomorrow")
                 .setHeader(AzureHeaders.SCHEDULED_ENQUEUE_MESSAGE, HOUR_MILLIS)
                 .build()).block();
     }
 
-    /** A template asks, and a listener answers. */
+    /** A template sends a request, and a listener replies. */
     private void request(ServiceBusTemplate template) {
         ServiceBusReceivedMessage reply = template.sendAndReceive("questions", MessageBuilder.withPayload("life")
                 .setHeader(MessageHeaders.REPLY_CHANNEL, "answers")
@@ -120,18 +120,18 @@ public class Cases {
         expect("the answer to life", reply.getBody().toString());
     }
 
-    /** A supplier sends, a function passes on, a consumer confirms; the supplier does not wait, so that they may swap. */
+    /** A supplier sends, a function forwards, a consumer confirms; the supplier does not wait, so order may change. */
     private void streams(Streams streams) throws Exception {
         expect(Set.of("even 0", "even 2"), Set.of(streams.confirmed.next(), streams.confirmed.next()));
     }
 
-    /** What a consumer of the binder rejects is dead-lettered; sent through the bridge. */
+    /** A message that a consumer of the binder rejects is dead-lettered; it is sent through the bridge. */
     private void rejection(StreamBridge bridge, Streams streams) throws Exception {
         expect(true, bridge.send("claims-out-0", "too much"));
         expect("too much", streams.rejected.next());
     }
 
-    /** Whatever was delivered has been settled before this process ends. */
+    /** All delivered messages have been settled before this process ends. */
     private static void rest() throws Exception {
         URI settled = URI.create(System.getenv("SERVICEBUS_CONTROL_URL") + "/settled");
         HttpRequest request = HttpRequest.newBuilder(settled)

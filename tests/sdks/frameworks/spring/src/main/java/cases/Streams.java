@@ -12,10 +12,10 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.messaging.Message;
 import org.springframework.messaging.support.MessageBuilder;
 
-/** Functions that the stream binder binds to entities, as application.properties says. */
+/** Functions that the stream binder binds to the entities in application.properties. */
 @Configuration
 class Streams {
-    /** How many numbers are sent, of which every other one goes on. */
+    /** The number of messages that are sent; the function forwards every second one. */
     static final int NUMBERS = 4;
 
     final Seen<String> confirmed = new Seen<>();
@@ -48,7 +48,7 @@ class Streams {
     }
 
     @Bean
-    Consumer<Message<String>> judge() {
+    Consumer<Message<String>> validate() {
         return message -> {
             rejected.add(message.getPayload());
             throw new IllegalArgumentException("as the case asks");

@@ -20,13 +20,13 @@ import javax.net.ssl.SSLSocket;
 import javax.net.ssl.TrustManagerFactory;
 
 /**
- * Begins TLS with itself: a server that shows a certificate, and a client that trusts an authority. Prints "trusted",
- * or why the certificate is not believed.
+ * Performs a TLS handshake in memory: a server with a certificate, and a client that trusts an authority. Prints
+ * "trusted", or why the certificate is not trusted.
  *
- * <pre>Judge authority.pem certificate.pem key.pem name</pre>
+ * <pre>Handshake authority.pem certificate.pem key.pem name</pre>
  */
-public final class Judge {
-    private Judge() {
+public final class Handshake {
+    private Handshake() {
     }
 
     public static void main(String[] arguments) throws IOException, GeneralSecurityException {
@@ -38,7 +38,7 @@ public final class Judge {
                 try (var accepted = (SSLSocket) listener.accept()) {
                     accepted.startHandshake();
                 } catch (IOException refused) {
-                    // The client says why.
+                    // The client reports the reason.
                 }
             });
             var socket = (SSLSocket) client.getSocketFactory().createSocket(connection, arguments[3], 443, true);
