@@ -1,7 +1,7 @@
-"""Explores a test: it runs again for each operation of its first run and each thing that can go wrong there.
+"""Explores a test: it runs again for each operation of its first run and each fault that can be injected there.
 
-The emulator plans the runs and tells what was found. Its time steps by itself when nothing moves, so that a lock that
-runs out costs no minute. Events come in the order of real time: a token repeats what was planned.
+The emulator plans the runs and reports its findings. Its clock steps to the next deadline when the namespace is idle,
+so a test does not wait for a lock to expire. Events have the order of real time; a token repeats the planned faults.
 """
 
 import os
@@ -17,7 +17,7 @@ TOPOLOGY = Path(__file__).with_name("topology.json")
 
 
 class Run:
-    """A namespace for one run; what the parties do with their connection strings can go wrong."""
+    """A namespace for one run; faults are injected into operations of the parties, by their connection strings."""
 
     def __init__(self, emulator: Emulator, run: dict[str, Any]) -> None:
         self.connection_string: str = run["connection_string"]
@@ -26,18 +26,18 @@ class Run:
         self._path = f"namespaces/{run['namespace']}"
 
     def counts(self, entity: str) -> dict[str, int]:
-        """How many messages there are: `active`, `dead_letter`, `locked`, `scheduled` and others."""
+        """The numbers of messages: `active`, `dead_letter`, `locked`, `scheduled` and others."""
         counts: dict[str, int] = self._control.ask("GET", f"{self._path}/counts", entity=entity)
         return counts
 
 
 def explore(emulator: Emulator, test: Callable[[Run], None], parties: list[str], **options: Any) -> None:
-    """Runs `test` with each fault, and fails with the report when any run does; options are of the control API."""
+    """Runs `test` with each fault, and fails with the report if a run fails; options are those of the control API."""
     ask = emulator.control.ask
     topology = TOPOLOGY.read_text(encoding="utf-8")
     token = os.environ.get("SERVICEBUS_EXPLORE")
-    asked = {"name": test.__name__, "topology": topology, "parties": parties, "token": token, **options}
-    exploration = f"explorations/{ask('POST', 'explorations', asked)['id']}"
+    request = {"name": test.__name__, "topology": topology, "parties": parties, "token": token, **options}
+    exploration = f"explorations/{ask('POST', 'explorations', request)['id']}"
     try:
         while run := ask("POST", f"{exploration}/runs"):
             result = outcome(test, Run(emulator, run))
@@ -50,7 +50,7 @@ def explore(emulator: Emulator, test: Callable[[Run], None], parties: list[str],
 
 
 def outcome(test: Callable[[Run], None], run: Run) -> dict[str, Any]:
-    """Whether the test passes in this run; if not, what failed, and where."""
+    """Whether the test passes in this run; if not, the error and its location."""
     try:
         test(run)
     except Exception as failure:

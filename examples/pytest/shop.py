@@ -8,9 +8,9 @@ from azure.servicebus.exceptions import MessageLockLostError
 
 
 def work(connection_string: str, charge: Callable[[str, int], None], deliveries: int) -> None:
-    """Handles so many deliveries of orders, and charges each order once.
+    """Handles this number of deliveries of orders, and charges each order once.
 
-    What is no number is rejected; what the bank does not take comes again.
+    An order without a number is dead-lettered; an order that the bank rejects is abandoned and delivered again.
     """
     charged = set()
     with ServiceBusClient.from_connection_string(connection_string) as client:
@@ -26,4 +26,4 @@ def work(connection_string: str, charge: Callable[[str, int], None], deliveries:
                 except ConnectionError:
                     receiver.abandon_message(order)
                 except MessageLockLostError:
-                    pass  # It comes again, and is known.
+                    pass  # The order is delivered again, and is known then.

@@ -1,4 +1,4 @@
-"""Whether the shop's worker charges each order once, whatever goes wrong when it completes one."""
+"""The shop's worker charges each order once, whatever fault its completion has."""
 
 import pytest
 import shop
@@ -9,7 +9,7 @@ COMPLETIONS = {"only": ["worker.complete"], "effects": ["lose-lock", "deliver-tw
 
 
 class CarefulBank(Bank):
-    """Charges an order once, however often it is asked to."""
+    """Charges an order once, however often it is called."""
 
     def charge(self, order: str, total: int) -> None:
         if (order, total) not in self.charged:
@@ -17,7 +17,7 @@ class CarefulBank(Bank):
 
 
 def work_until_done(run: Run, bank: Bank) -> None:
-    """Lets a worker handle one delivery after the other; each is a process of its own, which remembers nothing."""
+    """Handles deliveries one after another, each with a new worker, which does not remember earlier ones."""
     send(run, "12")
     while run.counts("orders")["active"]:
         shop.work(run.parties["worker"], bank.charge, deliveries=1)
@@ -32,11 +32,11 @@ def carelessly(run: Run) -> None:
     work_until_done(run, Bank())
 
 
-def test_an_order_is_charged_once_whatever_goes_wrong(servicebus_emulator):
+def test_an_order_is_charged_once_with_any_fault(servicebus_emulator):
     explore(servicebus_emulator, carefully, ["worker"], **COMPLETIONS)
 
 
-def test_a_worker_that_remembers_orders_in_memory_alone_is_found(servicebus_emulator):
+def test_a_worker_that_remembers_orders_only_in_memory_fails(servicebus_emulator):
     with pytest.raises(pytest.fail.Exception) as found:
         explore(servicebus_emulator, carelessly, ["worker"], **COMPLETIONS)
     report = str(found.value)

@@ -1,4 +1,4 @@
-"""What the shop's worker does with orders, good and bad."""
+"""The shop's worker, with valid and invalid orders."""
 
 from datetime import timedelta
 from typing import Any
@@ -18,12 +18,12 @@ def send(servicebus: ServiceBus, body: str, **options: Any) -> None:
 
 
 def happened(servicebus: ServiceBus) -> list[str]:
-    """What happened to the order, in order."""
+    """The events of the order, in order."""
     return servicebus.timeline("orders", "o-17").kinds
 
 
 class Bank:
-    """Remembers what it was asked to charge."""
+    """Records the charged orders."""
 
     def __init__(self) -> None:
         self.charged: list[tuple[str, int]] = []
@@ -46,7 +46,7 @@ def test_a_poison_order_is_dead_lettered_with_its_reason(servicebus):
     servicebus.assert_dead_lettered("orders", message_id="o-17", reason="NotANumber")
 
 
-def test_an_order_that_the_bank_never_takes_is_given_up(servicebus):
+def test_an_order_that_the_bank_always_rejects_is_dead_lettered(servicebus):
     def refuse(order, total):
         raise ConnectionError
 
@@ -55,9 +55,9 @@ def test_an_order_that_the_bank_never_takes_is_given_up(servicebus):
     servicebus.assert_dead_lettered("orders", message_id="o-17", reason="MaxDeliveryCountExceeded")
 
 
-def test_an_order_that_comes_again_is_charged_once(servicebus):
+def test_a_redelivered_order_is_charged_once(servicebus):
     bank = Bank()
-    servicebus.faults.on("complete", entity="orders").lose_lock()  # the first completion comes too late
+    servicebus.faults.on("complete", entity="orders").lose_lock()  # the first completion is too late
     send(servicebus, "12")
     shop.work(servicebus.connection_string, bank.charge, deliveries=2)
     assert bank.charged == [("o-17", 12)]
@@ -65,7 +65,7 @@ def test_an_order_that_comes_again_is_charged_once(servicebus):
     assert servicebus.counts("orders")["active"] == 0
 
 
-def test_an_order_of_a_worker_that_died_comes_again(servicebus):
+def test_an_order_of_a_worker_that_died_is_redelivered(servicebus):
     bank = Bank()
     send(servicebus, "12")
     with ServiceBusClient.from_connection_string(servicebus.connection_string) as client:

@@ -1,4 +1,4 @@
-/** Whether the shop's worker charges each order once, whatever goes wrong when it completes one. */
+/** The shop's worker charges each order once, whatever fault its completion has. */
 import { ServiceBusClient } from "@azure/service-bus";
 import { explore } from "servicebus-emulator";
 import { expect, test } from "vitest";
@@ -7,7 +7,7 @@ import { work } from "./shop.js";
 
 const COMPLETIONS = { parties: ["worker"], only: ["worker.complete"], effects: ["lose-lock", "deliver-twice"], within: 120 };
 
-/** Lets a worker handle one delivery after the other; each is a process of its own, which remembers nothing. */
+/** Handles deliveries one after another, each with a new worker, which does not remember earlier ones. */
 async function workUntilDone(run, charge, charged) {
   const client = new ServiceBusClient(run.connectionString);
   await client.createSender("orders").sendMessages({ body: 12, messageId: "o-17" });
@@ -16,7 +16,7 @@ async function workUntilDone(run, charge, charged) {
   expect(charged).toEqual(["o-17"]);
 }
 
-test("an order is charged once whatever goes wrong", async () => {
+test("an order is charged once with any fault", async () => {
   const carefully = async (run) => {
     const charged = [];
     const charge = (order) => charged.includes(order) || charged.push(order);
@@ -25,7 +25,7 @@ test("an order is charged once whatever goes wrong", async () => {
   await explore(COMPLETIONS, carefully);
 });
 
-test("a worker that remembers orders in memory alone is found", async () => {
+test("a worker that remembers orders only in memory fails", async () => {
   const carelessly = async (run) => {
     const charged = [];
     await workUntilDone(run, (order) => charged.push(order), charged);

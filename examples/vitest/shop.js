@@ -1,13 +1,13 @@
 /** The code under test: a worker that charges orders. */
 import { ServiceBusClient } from "@azure/service-bus";
 
-/** What the bank says when it does not take an order now. */
+/** The error of the bank when it rejects an order for now. */
 export class Refused extends Error {}
 
 /**
- * Handles so many deliveries of orders, and charges each order once.
+ * Handles this number of deliveries of orders, and charges each order once.
  *
- * What is no number is rejected; what the bank does not take comes again.
+ * An order without a number is dead-lettered; an order that the bank rejects is abandoned and delivered again.
  */
 export async function work(connectionString, charge, deliveries) {
   const charged = new Set();
@@ -25,7 +25,7 @@ export async function work(connectionString, charge, deliveries) {
       await receiver.completeMessage(order);
     } catch (error) {
       if (error instanceof Refused) await receiver.abandonMessage(order);
-      // One whose lock was lost comes again, and is known.
+      // An order whose lock was lost is delivered again, and is known then.
       else if (error.code !== "MessageLockLost") throw error;
     }
   }

@@ -1,4 +1,4 @@
-/** What the shop's worker does with orders, good and bad. */
+/** The shop's worker, with valid and invalid orders. */
 import { ServiceBusClient } from "@azure/service-bus";
 import { test } from "servicebus-emulator/vitest";
 import { expect } from "vitest";
@@ -12,7 +12,7 @@ async function send(servicebus, body, options) {
   await client.close();
 }
 
-/** What happened to the order, in order. */
+/** The events of the order, in order. */
 async function happened(servicebus) {
   return (await servicebus.timeline("orders", "o-17")).kinds;
 }
@@ -40,9 +40,9 @@ test("an order that the bank never takes is given up", async ({ servicebus }) =>
   await servicebus.expect("orders", "dead_lettered", { messageId: "o-17", reason: "MaxDeliveryCountExceeded" });
 });
 
-test("an order that comes again is charged once", async ({ servicebus }) => {
+test("a redelivered order is charged once", async ({ servicebus }) => {
   const charged = [];
-  await servicebus.faults.on("complete", { entity: "orders" }).loseLock(); // the first completion comes too late
+  await servicebus.faults.on("complete", { entity: "orders" }).loseLock(); // the first completion is too late
   await send(servicebus, 12);
   await work(servicebus.connectionString, (...order) => charged.push(order), 2);
   expect(charged).toEqual([["o-17", 12]]);
@@ -50,7 +50,7 @@ test("an order that comes again is charged once", async ({ servicebus }) => {
   expect(await servicebus.counts("orders")).toMatchObject({ active: 0 });
 });
 
-test("an order of a worker that died comes again", async ({ servicebus }) => {
+test("an order of a worker that died is redelivered", async ({ servicebus }) => {
   const charged = [];
   await send(servicebus, 12);
   const dying = new ServiceBusClient(servicebus.connectionString);

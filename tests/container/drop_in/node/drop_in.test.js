@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { ServiceBusClient } from "@azure/service-bus";
 import { AzureServiceBusContainer } from "@testcontainers/azureservicebus";
 
-// The class starts a database; this one is none.
+// The class starts a database container; this one contains no database.
 const noDatabase = {
   withNetworkAliases: () => noDatabase,
   withNetwork: () => noDatabase,

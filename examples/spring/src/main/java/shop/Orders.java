@@ -7,7 +7,7 @@ import org.springframework.jms.core.JmsTemplate;
 import org.springframework.messaging.handler.annotation.Header;
 import org.springframework.stereotype.Component;
 
-/** The listeners. They are transacted: where one throws, the order is delivered again, and at last dead-lettered. */
+/** The transacted listeners: when one throws, the order is redelivered, and finally dead-lettered. */
 @Component
 public class Orders {
     private final Map<String, Integer> attempts = new ConcurrentHashMap<>();
@@ -38,7 +38,7 @@ public class Orders {
         attempts.put(invoice, 1);
     }
 
-    /** How often an order or invoice was delivered so far. */
+    /** The number of deliveries of an order or invoice so far. */
     public int deliveries(String text) {
         return attempts.getOrDefault(text, 0);
     }

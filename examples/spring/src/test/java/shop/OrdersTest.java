@@ -47,14 +47,14 @@ class OrdersTest {
         }
     }
 
-    /** The application as in production, but for where it connects. */
+    /** The application as in production, except for its connection string. */
     private static ConfigurableApplicationContext start(ServiceBus servicebus) {
         System.setProperty("javax.net.ssl.trustStore", servicebus.trustStore().toString());
         return new SpringApplicationBuilder(Shop.class, Connections.class)
                 .run("--spring.jms.servicebus.connection-string=" + servicebus.tlsConnectionString());
     }
 
-    /** The library reads no port from a connection string; the emulator of the tests listens at any that is free. */
+    /** The library does not read the port of a connection string; the emulator of the tests listens on a free port. */
     static class Connections {
         @Bean
         @Primary

@@ -19,7 +19,7 @@ class DropInTest {
         return ((DockerImageName) name.get(null)).getUnversionedPart();
     }
 
-    /** The class wants a database; this one is never started. */
+    /** The class requires a database; this one is never started. */
     static final class NoDatabase extends MSSQLServerContainer {
         NoDatabase() {
             super(OURS.asCompatibleSubstituteFor(MSSQLServerContainer.IMAGE));
