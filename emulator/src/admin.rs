@@ -25,7 +25,7 @@ use axum::http::header::{CONTENT_TYPE, ETAG, HeaderValue, IF_MATCH, SERVER};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use call::{Answer, Call, Shape};
+use call::{Answer, Call, ResponseBody};
 use parking_lot::{Mutex, MutexGuard};
 use refusal::{ServiceError, Tail, quote};
 use route::{Query, Route, decoded};
@@ -45,7 +45,7 @@ pub(crate) use time::{Frame, NEVER};
 /// Maximum size of a body in bytes: far more than a description with every list full needs.
 const MAX_BODY: usize = 1024 * 1024;
 /// How long a client may take to send a body.
-const BODY_PATIENCE: Duration = Duration::from_secs(20);
+const BODY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Separates the ids of this API from those of connections, which are numbered from 1.
 const SALT: u32 = u32::MAX;
 
@@ -141,11 +141,11 @@ impl Admin {
         }
         let answer = match method {
             "GET" => return call.get(&route),
-            "PUT" => call.put(&route, &read(body, BODY_PATIENCE).await?)?,
+            "PUT" => call.put(&route, &read(body, BODY_TIMEOUT).await?)?,
             "DELETE" => call.delete(&route)?,
             other => return Err(ServiceError::verb(other)),
         };
-        namespace.changes_told().await;
+        namespace.changes_written().await;
         Ok(answer)
     }
 
@@ -167,7 +167,7 @@ impl Admin {
         tracing::info!(method = %head.method, path, status = status.as_u16(), text, "refused");
         if let Some(namespace) = namespace {
             let condition = format!("http:{}", status.as_u16());
-            namespace.note_refusal(ClientId::BROKER, None, &condition, &text);
+            namespace.record_refusal(ClientId::BROKER, None, &condition, &text);
         }
         let mut response = (status, error_body(status.as_str(), &text)).into_response();
         set_type(&mut response, XML);
@@ -201,8 +201,8 @@ fn if_match(headers: &HeaderMap) -> Result<Option<&str>, ServiceError> {
 }
 
 /// Reads a body within the limits of size and time.
-async fn read(body: Body, patience: Duration) -> Result<Bytes, ServiceError> {
-    match timeout(patience, read_at_most(MAX_BODY, body)).await {
+async fn read(body: Body, step_timeout: Duration) -> Result<Bytes, ServiceError> {
+    match timeout(step_timeout, read_at_most(MAX_BODY, body)).await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(_)) => {
             let text = format!("The body is larger than {MAX_BODY} bytes, or ended too early. ");
@@ -211,7 +211,7 @@ async fn read(body: Body, patience: Duration) -> Result<Bytes, ServiceError> {
         Err(_) => {
             let text = format!(
                 "The body did not come within {} s. ",
-                patience.as_secs_f64()
+                step_timeout.as_secs_f64()
             );
             Err(ServiceError::new(StatusCode::REQUEST_TIMEOUT, text))
         }
@@ -219,10 +219,10 @@ async fn read(body: Body, patience: Duration) -> Result<Bytes, ServiceError> {
 }
 
 fn respond(answer: Answer) -> Response {
-    let (media_type, body) = match answer.shape {
-        Shape::Entry(body) => (Some(ENTRY), body),
-        Shape::Feed(body) => (Some(FEED), body),
-        Shape::Nothing => (None, String::new()),
+    let (media_type, body) = match answer.body_kind {
+        ResponseBody::Entry(body) => (Some(ENTRY), body),
+        ResponseBody::Feed(body) => (Some(FEED), body),
+        ResponseBody::Nothing => (None, String::new()),
     };
     let mut response = (answer.status, body).into_response();
     match media_type {
@@ -351,7 +351,7 @@ mod tests {
         let refused = runtime.block_on(read(body, Duration::from_millis(1)));
         let refused = refused.expect_err("nothing came");
         assert_eq!(refused.status, StatusCode::REQUEST_TIMEOUT);
-        let read = runtime.block_on(read(Body::from("whole"), BODY_PATIENCE));
+        let read = runtime.block_on(read(Body::from("whole"), BODY_TIMEOUT));
         assert_eq!(read, Ok(Bytes::from("whole")));
     }
 }

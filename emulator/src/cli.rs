@@ -23,11 +23,11 @@ use crate::durable::Sync;
 use crate::options::DataOptions;
 use crate::tls::{TlsOptions, UserCertificate};
 
-pub use data::{DataVerb, run_data};
+pub use data::{DataCommand, run_data};
 pub use health::{HealthOptions, run_health};
 pub use report::run_client_settings;
 pub use report::{describe, print_env, run_check, run_import};
-use values::{FOR_TESTS, GivenToken, PortOption, for_tests, read_pair, read_port, syncs, tiers};
+use values::{FOR_TESTS, PortOption, TokenOption, for_tests, read_pair, read_port, syncs, tiers};
 
 /// The command that the arguments of a process select.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub enum Command {
         parameters: BTreeMap<String, String>,
     },
     /// Checks, exports or compacts a data directory.
-    Data(DataVerb),
+    Data(DataCommand),
     /// Queries the health of a running emulator.
     Health(HealthOptions),
     /// Prints the shell commands that connect `az` to an emulator.
@@ -126,16 +126,16 @@ impl Command {
         let command = adjusted(Cli::command()).mut_subcommands(adjusted);
         let matches = command.try_get_matches_from(arguments)?;
         let cli = Cli::from_arg_matches(&matches)?;
-        Ok(match cli.verb {
-            Some(Verb::Check { file }) => Self::Check(file),
-            Some(Verb::Import { file, parameters }) => Self::Import {
+        Ok(match cli.action {
+            Some(Action::Check { file }) => Self::Check(file),
+            Some(Action::Import { file, parameters }) => Self::Import {
                 file,
                 parameters: parameters.into_iter().collect(),
             },
-            Some(Verb::Data(data)) => Self::Data(data),
-            Some(Verb::Health(options)) => Self::Health(options),
-            Some(Verb::Run(arguments)) => Self::serving(arguments)?,
-            Some(Verb::ClientSettings(arguments)) => Self::ClientSettings(arguments.try_into()?),
+            Some(Action::Data(data)) => Self::Data(data),
+            Some(Action::Health(options)) => Self::Health(options),
+            Some(Action::Run(arguments)) => Self::serving(arguments)?,
+            Some(Action::ClientSettings(arguments)) => Self::ClientSettings(arguments.try_into()?),
             None => Self::serving(cli.arguments)?,
         })
     }
@@ -212,13 +212,13 @@ Exit codes: 0 stopped on request, 1 invalid configuration or data directory, 2 i
 )]
 struct Cli {
     #[command(subcommand)]
-    verb: Option<Verb>,
+    action: Option<Action>,
     #[command(flatten)]
     arguments: RunArguments,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum Action {
     /// Run the emulator (the default command)
     #[command(after_help = AFTER_HELP)]
     Run(RunArguments),
@@ -237,7 +237,7 @@ enum Verb {
         parameters: Vec<(String, String)>,
     },
     /// Check, export or compact a data directory that no running emulator uses
-    Data(DataVerb),
+    Data(DataCommand),
     /// Query the health of a running emulator; exit with 1 if it is not healthy or does not respond
     Health(HealthOptions),
     /// Print the settings (host name, ports, connection string, certificate authority) for code that requires
@@ -372,11 +372,11 @@ struct RunArguments {
     #[arg(
         long,
         value_name = "TOKEN",
-        value_parser = GivenToken::read,
+        value_parser = TokenOption::read,
         env = "SERVICEBUS_EMULATOR_CONTROL_TOKEN",
         hide_env_values = true
     )]
-    control_token: Option<GivenToken>,
+    control_token: Option<TokenOption>,
 
     /// Treat the default gateway like loopback for the control API: in a container, requests to published ports come from
     /// the gateway
@@ -456,7 +456,7 @@ impl TryFrom<RunArguments> for RunOptions {
             _ => AMQPS_PORT,
         };
         let certificate = arguments.tls_certificate.zip(arguments.tls_key);
-        let token = arguments.control_token.map(GivenToken::check);
+        let token = arguments.control_token.map(TokenOption::check);
         Ok(Self {
             config: arguments.config,
             host: arguments.host,

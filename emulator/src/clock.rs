@@ -59,7 +59,7 @@ struct State {
     /// Milliseconds ahead of real time while time flows.
     offset: i64,
     frozen_at: Option<Timestamp>,
-    /// Whether time flows again after the walk that stopped it.
+    /// Whether time flows again after the advance that stopped it.
     flows_after: bool,
 }
 
@@ -75,11 +75,11 @@ pub(crate) struct Reading {
 /// A clock that is stopped while an advance moves it from deadline to deadline. Dropping it ends the advance at the current
 /// instant: time flows again if it did before, and the real time that passed meanwhile is added.
 #[derive(Debug)]
-pub(crate) struct Walk<'a> {
+pub(crate) struct ClockAdvance<'a> {
     clock: &'a NamespaceClock,
     before: State,
     start: Timestamp,
-    /// The instant at which the walk ends.
+    /// The instant at which the advance ends.
     pub(crate) target: Timestamp,
 }
 
@@ -181,7 +181,7 @@ impl RealClock {
     }
 
     /// Returns the [`RealClock::elapsed`] at which to check whether this second since the Unix epoch has begun.
-    pub(crate) fn look_at(&self, unix_seconds: i64) -> Duration {
+    pub(crate) fn check_at(&self, unix_seconds: i64) -> Duration {
         let at = Timestamp::from_millis(unix_seconds.saturating_mul(1000));
         let now = self.token_time();
         self.elapsed() + at.since(now).min(RECHECK)
@@ -273,13 +273,13 @@ impl NamespaceClock {
         back
     }
 
-    /// Stops time for a walk of `by`. Only one walk exists at a time, and nothing else stops or resumes time meanwhile.
-    pub(crate) fn begin_walk(&self, by: Duration) -> Walk<'_> {
+    /// Stops time for an advance by `by`. Only one exists at a time, and nothing else stops or resumes time meanwhile.
+    pub(crate) fn begin_advance(&self, by: Duration) -> ClockAdvance<'_> {
         let mut state = self.state();
         let (before, start) = (*state, self.reading(&state).now);
         state.frozen_at = Some(start);
         state.flows_after = before.frozen_at.is_none();
-        Walk {
+        ClockAdvance {
             clock: self,
             before,
             start,
@@ -309,8 +309,8 @@ impl NamespaceClock {
     }
 }
 
-impl Walk<'_> {
-    /// Returns how far the walk has come.
+impl ClockAdvance<'_> {
+    /// Returns how far the advance has come.
     pub(crate) fn passed(&self) -> Duration {
         self.clock.now().since(self.start)
     }
@@ -322,7 +322,7 @@ impl Walk<'_> {
     }
 }
 
-impl Drop for Walk<'_> {
+impl Drop for ClockAdvance<'_> {
     fn drop(&mut self) {
         let mut state = self.clock.state();
         let reached = state.frozen_at.unwrap_or(self.start);

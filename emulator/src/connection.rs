@@ -42,7 +42,7 @@ use crate::shared::Shared;
 use account::{OUTPUT_FULL, OUTPUT_HIGH, READ_TURN};
 use peer::ClientConnection;
 pub(crate) use view::{ConnectionView, LinkView};
-use wire::line::Line;
+use wire::latency::LatencyTransport;
 pub(crate) use wire::websocket::WebSocket;
 pub(crate) use wire::{Unread, Wire};
 use withheld::Withheld;
@@ -51,7 +51,7 @@ use withheld::Withheld;
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The progress of a peer's stream.
-enum Moved {
+enum StreamProgress {
     Read(usize),
     Wrote,
 }
@@ -59,34 +59,34 @@ enum Moved {
 /// Serves a peer until either side ends the connection.
 pub(crate) async fn serve<W: Wire>(
     wire: W,
-    arrival: &ConnectionOrigin,
+    origin: &ConnectionOrigin,
     shared: Arc<Shared>,
     mut stop: watch::Receiver<bool>,
 ) -> io::Result<()> {
-    let (mut wire, mut input) = (Line::new(wire), BytesMut::new());
-    let mut peer = ClientConnection::new(Arc::clone(&shared), arrival);
+    let (mut wire, mut input) = (LatencyTransport::new(wire), BytesMut::new());
+    let mut peer = ClientConnection::new(Arc::clone(&shared), origin);
     let wake_handle = Arc::clone(&peer.client.wake_handle);
     let mut withheld = Withheld::new(shared.namespaces.store.clone());
     let (mut stopping, mut more, mut written) = (false, false, true);
     while peer.turn_or_end(&mut input) {
-        if peer.has_told_others() {
+        if peer.has_woken_others() {
             // Woken connections run first: a message reaches its receiver before its sender gets the outcome.
             yield_now().await;
         }
         wire.set_round_trip(peer.round_trip());
-        let (is_deaf, is_silent) = (peer.is_deaf(), peer.is_silent());
-        written = match is_silent {
+        let (is_read_paused, is_write_paused) = (peer.is_read_paused(), peer.is_write_paused());
+        written = match is_write_paused {
             true => false,
             false => write_turn(&mut wire, &mut peer, &mut withheld, written)?,
         };
-        if let Some(exceeded) = peer.settle_account(wire.held() + withheld.len() + input.len()) {
-            if !wire.blame(&exceeded.to_string()) {
+        if let Some(exceeded) = peer.update_account(wire.held() + withheld.len() + input.len()) {
+            if !wire.set_close_reason(&exceeded.to_string()) {
                 continue;
             }
             return write_and_refuse(&mut wire, &mut peer, &mut withheld).await;
         }
-        let is_waiting = withheld.is_waiting() && !is_silent;
-        let may_read = !is_deaf && has_room(&mut peer, is_waiting);
+        let is_waiting = withheld.is_waiting() && !is_write_paused;
+        let may_read = !is_read_paused && has_room(&mut peer, is_waiting);
         peer.turn_ended(written && !is_waiting, || may_read && wire.has_unread());
         if peer.is_over() {
             break;
@@ -102,14 +102,14 @@ pub(crate) async fn serve<W: Wire>(
             committed = withheld.committed(), if is_waiting => committed?,
             moved = poll_fn(|cx| {
                 if may_read && let Poll::Ready(read) = wire.poll_read(cx, &mut input) {
-                    return Poll::Ready(read.map(Moved::Read));
+                    return Poll::Ready(read.map(StreamProgress::Read));
                 }
-                let is_written = written || is_silent;
+                let is_written = written || is_write_paused;
                 poll_written(&mut wire, &mut peer, &mut withheld, is_written, cx)
             }) => match moved {
-                Ok(Moved::Read(0)) => break,
-                Ok(Moved::Read(read)) => more = read >= READ_TURN,
-                Ok(Moved::Wrote) => {}
+                Ok(StreamProgress::Read(0)) => break,
+                Ok(StreamProgress::Read(read)) => more = read >= READ_TURN,
+                Ok(StreamProgress::Wrote) => {}
                 Err(error) => {
                     refuse(&mut wire).await;
                     return Err(error);
@@ -150,7 +150,7 @@ fn poll_written(
     withheld: &mut Withheld,
     is_written: bool,
     cx: &mut Context<'_>,
-) -> Poll<io::Result<Moved>> {
+) -> Poll<io::Result<StreamProgress>> {
     if is_written {
         return Poll::Pending;
     }
@@ -159,9 +159,9 @@ fn poll_written(
     let before = output.len();
     let polled = wire.poll_write(cx, output);
     if polled.is_pending() && output.len() < before {
-        return Poll::Ready(Ok(Moved::Wrote));
+        return Poll::Ready(Ok(StreamProgress::Wrote));
     }
-    polled.map_ok(|()| Moved::Wrote)
+    polled.map_ok(|()| StreamProgress::Wrote)
 }
 
 /// Writes the output of a turn, if any; returns whether that was everything.
@@ -221,13 +221,13 @@ async fn refuse(wire: &mut impl Wire) {
 
 /// Writes the rest of the output within the close timeout and ends the stream: cleanly, unless a fault wants an abort.
 async fn finish(
-    wire: &mut Line<impl Wire>,
+    wire: &mut LatencyTransport<impl Wire>,
     peer: &mut ClientConnection,
     withheld: &mut Withheld,
 ) -> io::Result<()> {
-    let abruptly = peer.has_vanished();
+    let abruptly = peer.is_aborted();
     let output = withheld.all(peer.output()).await?;
-    let patience = CLOSE_TIMEOUT + wire.round_trip();
+    let close_timeout = CLOSE_TIMEOUT + wire.round_trip();
     let rest = async {
         write_all(wire, output).await?;
         match abruptly {
@@ -235,5 +235,7 @@ async fn finish(
             false => poll_fn(|cx| wire.poll_close(cx)).await,
         }
     };
-    tokio::time::timeout(patience, rest).await.unwrap_or(Ok(()))
+    tokio::time::timeout(close_timeout, rest)
+        .await
+        .unwrap_or(Ok(()))
 }

@@ -2,7 +2,7 @@
 //!
 //! An operation appends its changes under the lock of its entity ([`NamespaceStore::append_changes`]), so that their order
 //! is that of the operations. One thread commits at a time: a batch has every change that was appended during the previous
-//! commit. An operation and its follow-ups in other entities are one [`Unit`], and batches are cut between units, so that a
+//! commit. An operation and its follow-ups in other entities are one [`UnitOfWork`], and batches are cut between units, so that a
 //! batch has all of an operation or nothing. A client gets an answer only after the changes behind it are committed
 //! ([`Store::flush`]).
 //!
@@ -220,7 +220,7 @@ pub(crate) struct NamespaceStore {
 }
 
 /// A unit of work: an operation with its follow-ups, which are committed together.
-pub(crate) type Unit<'a> = Ordered<RwLockReadGuard<'a, ()>>;
+pub(crate) type UnitOfWork<'a> = Ordered<RwLockReadGuard<'a, ()>>;
 
 impl std::fmt::Debug for Store {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -362,10 +362,10 @@ impl Store {
 
 impl NamespaceStore {
     /// Begins a unit of work; a thread has at most one.
-    pub(crate) fn begin_unit(&self) -> Unit<'_> {
+    pub(crate) fn begin_unit(&self) -> UnitOfWork<'_> {
         #[cfg(test)]
         self.store.interleave();
-        take(Rank::Unit, || self.store.units.read())
+        take(Rank::UnitOfWork, || self.store.units.read())
     }
 
     /// Appends what an operation changed in `entity`, which is locked, with the namespace's clock; `definition` renders the
@@ -378,7 +378,7 @@ impl NamespaceStore {
     ) {
         let id = entity.id();
         let Some(mut changes) = entity.take_changes(&mut || self.store.next_body()) else {
-            if entity.is_deleted() && entity.check_whole().is_err() {
+            if entity.is_deleted() && entity.check_not_broken().is_err() {
                 // `remove_orphans` removes the entity's bodies at the next start.
                 self.remove(self.entity_key(id));
             }

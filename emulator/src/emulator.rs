@@ -12,6 +12,7 @@ use tokio::net::TcpListener;
 use crate::access::{Access, default_gateway};
 use crate::clock::RealClock;
 use crate::config::{Config, NamespaceConfig};
+use crate::connection_limit::ConnectionLimit;
 #[cfg(feature = "durable")]
 use crate::durable;
 use crate::durable::Store;
@@ -20,9 +21,8 @@ use crate::idle;
 use crate::listen;
 use crate::listeners::Listeners;
 use crate::memory::Memory;
-use crate::namespaces::{NamespaceInfo, Namespaces, Place};
+use crate::namespaces::{NamespaceInfo, Namespaces, ServerAddress};
 use crate::options::{DataError, DataOptions, Endpoints, Options, StartError};
-use crate::places::Places;
 use crate::server;
 use crate::shared::{ConnectionOptions, ResourceState, Shared};
 use crate::tls::{Tls, TlsError};
@@ -84,7 +84,7 @@ impl Emulator {
             control.create(namespace)?;
         }
         let shared = &started.shared;
-        go_on(&control, shared)?;
+        open_stored_namespaces(&control, shared)?;
         server::open(listeners, shared, &control.router(), None);
         Ok(started)
     }
@@ -224,13 +224,13 @@ fn share(
     let switches = ConnectionOptions {
         seed: options.seed,
         outcome_delay: options.outcome_delay,
-        patience: options.patience,
+        step_timeout: options.step_timeout,
         tier: options.tier,
         waiting_requests: options.waiting_requests,
     };
     let memory = Memory::new(options.connection_memory, options.process_memory);
-    let places = Places::new(options.connections);
-    let place = Place::new(&options.host, endpoints);
+    let connection_limit = ConnectionLimit::new(options.connections);
+    let place = ServerAddress::new(&options.host, endpoints);
     let prunes = options.data.as_ref().is_some_and(|data| data.prune);
     let store = options.data.as_ref().map(open).transpose()?;
     #[cfg(feature = "otlp")]
@@ -256,7 +256,16 @@ fn share(
     );
     let activity = options.activity;
     Ok(Shared::new(
-        switches, real, namespaces, listeners, tls, memory, places, access, resources, activity,
+        switches,
+        real,
+        namespaces,
+        listeners,
+        tls,
+        memory,
+        connection_limit,
+        access,
+        resources,
+        activity,
     ))
 }
 
@@ -275,7 +284,7 @@ fn open(_: &DataOptions) -> Result<Arc<Store>, DataError> {
 }
 
 /// Serves the stored namespaces that are not declared, or removes them, and starts the writer of the store.
-fn go_on(control: &Control, shared: &Shared) -> Result<(), StartError> {
+fn open_stored_namespaces(control: &Control, shared: &Shared) -> Result<(), StartError> {
     let namespaces = &shared.namespaces;
     let Some(store) = &namespaces.store else {
         return Ok(());

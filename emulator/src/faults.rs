@@ -21,7 +21,7 @@ use held::HeldOperations;
 use log::OperationLog;
 pub(crate) use postponed::Postponed;
 pub(crate) use scripted::{Affected, MatchContext, Scripted, Traits};
-pub(crate) use scripted::{Sleeper, Waits};
+pub(crate) use scripted::{ClockWaits, Waiter};
 pub(crate) use servicebus_control_api::{Effect, ErrorText, Operation, Wait, When};
 
 /// Maximum number of faults of a namespace.
@@ -44,7 +44,7 @@ pub(crate) struct Faults {
     script: Mutex<Script>,
     log: Mutex<OperationLog>,
     /// Operations that wait for the namespace's time.
-    pub(crate) waits: Waits,
+    pub(crate) waits: ClockWaits,
     /// Operations that wait until they are released.
     pub(crate) postponed: Postponed,
     /// All waiting operations.
@@ -155,7 +155,7 @@ impl Faults {
     }
 
     /// Returns whether the key of a connection matters, so that the connection counts as open only once its key is known.
-    pub(crate) fn ask_party(&self) -> bool {
+    pub(crate) fn needs_party(&self) -> bool {
         self.summary.load(Ordering::Relaxed) & (PARTY | LOG) != 0
     }
 
@@ -165,7 +165,7 @@ impl Faults {
     }
 
     /// Returns whether a fault or the log needs message properties.
-    pub(crate) fn look_inside(&self) -> bool {
+    pub(crate) fn needs_messages(&self) -> bool {
         self.summary.load(Ordering::Relaxed) & (INSIDE | LOG) != 0
     }
 
@@ -174,7 +174,7 @@ impl Faults {
     pub(crate) fn find_match(&self, context: &MatchContext<'_>) -> MatchedFaults {
         let mut matched = MatchedFaults::default();
         for scripted in self.script().faults.values_mut() {
-            let Some(effect) = scripted.meet(context) else {
+            let Some(effect) = scripted.match_operation(context) else {
                 continue;
             };
             let slot = match effect.only_takes_time() {

@@ -4,7 +4,7 @@ use servicebus_broker::{Context, Entity, EntityPath, SubQueue, Tier};
 
 use crate::config::{ConfigError, NamespaceConfig};
 use crate::nodes::{
-    Management, Reply, Request, ServiceError, ShownMessages, change_refusal, enumerate_rules,
+    Management, Reply, ReplyMessages, Request, ServiceError, change_refusal, enumerate_rules,
     is_about_rules, rule_change, spelling,
 };
 
@@ -49,10 +49,10 @@ pub fn manage(
         destination: None,
         transaction: None,
         store: None,
-        shown: &mut shown,
+        reply_messages: &mut shown,
     }
     .perform();
-    let performed = performed.and_then(|done| shown.map_or(Ok(done), ShownMessages::reply));
+    let performed = performed.and_then(|done| shown.map_or(Ok(done), ReplyMessages::reply));
     Some(encoded(performed, &request))
 }
 

@@ -6,6 +6,7 @@ mod changes;
 mod clock;
 mod connections;
 mod counts;
+mod deadline;
 mod description;
 mod entities;
 mod entity_list;
@@ -14,7 +15,6 @@ mod explain;
 mod explorations;
 mod faults;
 mod guard;
-mod in_time;
 mod injected;
 mod messages;
 mod metrics;
@@ -58,7 +58,7 @@ pub(crate) use injected::Abort;
 use injected::Api;
 #[cfg(feature = "cli")]
 pub(crate) use messages::at_rest;
-pub(crate) use process::Stopping;
+pub(crate) use process::StopSignal;
 
 /// Default limit of a request body, in bytes.
 const MAX_BODY: usize = 1024 * 1024;
@@ -89,7 +89,7 @@ static ROUTES: LazyLock<Router<Control>> = LazyLock::new(|| {
         .route("/$emulator", any(page::redirect))
         .route("/$emulator/", any(page::show))
         .route("/$emulator/{*rest}", any(page::show))
-        .fallback(beside)
+        .fallback(serve_other_apis)
         .method_not_allowed_fallback(error::no_such_method)
         .layer(DefaultBodyLimit::max(MAX_BODY))
 });
@@ -143,7 +143,8 @@ impl Control {
                     messages,
                     ..
                 } = control.clone();
-                let answering = beside(State(shared), State(admin), State(messages), request);
+                let answering =
+                    serve_other_apis(State(shared), State(admin), State(messages), request);
                 return Either::Left(answering);
             }
             let set_up = || TowerToHyperService::new(ROUTES.clone().with_state(control.clone()));
@@ -211,7 +212,7 @@ fn is_of_entity(request: &Request) -> bool {
 }
 
 /// Serves what is not of the control API: resources of Azure Resource Manager, messages, else entities.
-async fn beside(
+async fn serve_other_apis(
     State(shared): State<Arc<Shared>>,
     State(admin): State<Arc<Admin>>,
     State(messages): State<Arc<MessagesApi>>,

@@ -3,9 +3,11 @@
 mod access;
 mod admin;
 mod arm;
+mod body_account;
 mod clock;
 mod conducted;
 mod connection;
+mod connection_limit;
 #[cfg_attr(
     not(feature = "durable"),
     expect(dead_code, reason = "a build that cannot write has no store")
@@ -16,7 +18,6 @@ mod failures;
 mod faults;
 mod http;
 mod idle;
-mod kept;
 mod listen;
 mod listeners;
 mod lock_order;
@@ -25,7 +26,6 @@ mod namespace;
 mod namespaces;
 mod nodes;
 mod options;
-mod places;
 mod rest;
 mod router;
 mod server;
@@ -38,7 +38,7 @@ mod tls;
 #[cfg(feature = "otlp")]
 mod traces;
 #[cfg(not(feature = "otlp"))]
-#[path = "traces/left_out.rs"]
+#[path = "traces/disabled.rs"]
 mod traces;
 mod watchdog;
 
@@ -60,6 +60,8 @@ pub use servicebus_config::{
     AMQP_PORT, AMQPS_PORT, ClientSettings, Config, ConfigError, ControlToken, ControlTokenError,
     HTTP_PORT, NamespaceConfig, auth, config, import, xml,
 };
-pub use tls::{IssuedCertificate, TlsError, TlsOptions, UserCertificate, authority_file, vouched};
+pub use tls::{
+    IssuedCertificate, TlsError, TlsOptions, UserCertificate, authority_file, issue_certificate,
+};
 #[cfg(feature = "otlp")]
 pub use traces::TraceOptions;

@@ -14,7 +14,7 @@ pub(crate) enum Rank {
     /// The caller for deadlines.
     Caller,
     /// The lock of a unit of work, whose changes are committed together; the writer thread waits for its end.
-    Unit,
+    UnitOfWork,
     /// The router's lock, which prevents notifying receivers while an entity is locked.
     Router,
     /// The lock of an entity; a commit takes several, in the order of their ids.
@@ -111,7 +111,7 @@ mod tests {
         let all = [
             Rank::Administering,
             Rank::Caller,
-            Rank::Unit,
+            Rank::UnitOfWork,
             Rank::Router,
             first,
             second,

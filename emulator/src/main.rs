@@ -47,27 +47,27 @@ fn main() -> ExitCode {
     })
 }
 
-type Ended = Result<ExitCode, (u8, String)>;
+type RunResult = Result<ExitCode, (u8, String)>;
 
-fn check(file: &Path) -> Ended {
+fn check(file: &Path) -> RunResult {
     let report = run_check(file).map_err(|error| (BAD_CONFIGURATION, error.to_string()))?;
     let _ = write!(io::stdout(), "{report}");
     Ok(ExitCode::SUCCESS)
 }
 
-fn health(options: &HealthOptions) -> Ended {
+fn health(options: &HealthOptions) -> RunResult {
     let text = run_health(options).map_err(|message| (UNHEALTHY, message))?;
     let _ = write!(io::stdout(), "{text}");
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_environment(options: RunOptions) -> Ended {
+fn print_environment(options: RunOptions) -> RunResult {
     let text = print_env(options).map_err(|error| (exit_code(&error), error.to_string()))?;
     let _ = write!(io::stdout(), "{text}");
     Ok(ExitCode::SUCCESS)
 }
 
-fn import(file: &Path, parameters: &BTreeMap<String, String>) -> Ended {
+fn import(file: &Path, parameters: &BTreeMap<String, String>) -> RunResult {
     let imported = run_import(file, parameters);
     let (text, notes) = imported.map_err(|message| (BAD_CONFIGURATION, message))?;
     for note in notes {
@@ -77,7 +77,7 @@ fn import(file: &Path, parameters: &BTreeMap<String, String>) -> Ended {
     Ok(ExitCode::SUCCESS)
 }
 
-fn client_settings(options: RunOptions) -> Ended {
+fn client_settings(options: RunOptions) -> RunResult {
     let config = config(&options)?;
     let text = run_client_settings(options, &config)
         .map_err(|error| (exit_code(&error), error.to_string()))?;
@@ -94,7 +94,7 @@ fn config(options: &RunOptions) -> Result<Config, (u8, String)> {
     config.map_err(|error| (BAD_CONFIGURATION, error.to_string()))
 }
 
-fn run(options: RunOptions) -> Ended {
+fn run(options: RunOptions) -> RunResult {
     log_to_stderr(options.variables).map_err(|message| (BAD_ARGUMENTS, message))?;
     let config = config(&options)?;
     let runtime = tokio::runtime::Runtime::new();
@@ -102,7 +102,7 @@ fn run(options: RunOptions) -> Ended {
     runtime.block_on(serve(options, config))
 }
 
-async fn serve(options: RunOptions, config: Config) -> Ended {
+async fn serve(options: RunOptions, config: Config) -> RunResult {
     let started = Emulator::start_read(Options {
         host: options.host,
         amqp_port: options.amqp_port,
@@ -132,8 +132,8 @@ async fn serve(options: RunOptions, config: Config) -> Ended {
     let _ = writeln!(stdout, "{}", emulator.ready_line());
     let _ = stdout.flush();
     tokio::select! {
-        () = told_to_stop(interrupted, options.exit_with_stdin) => {}
-        () = unused(&emulator, options.exit_when_idle) => {}
+        () = stop_requested(interrupted, options.exit_with_stdin) => {}
+        () = wait_until_unused(&emulator, options.exit_when_idle) => {}
     }
     emulator.stop().await;
     // A read of standard input blocks a thread that cannot be cancelled; returning would wait for it.
@@ -159,7 +159,7 @@ fn exit_code(error: &StartError) -> u8 {
     }
 }
 
-async fn told_to_stop(interrupted: impl Future<Output = ()>, exit_with_stdin: bool) {
+async fn stop_requested(interrupted: impl Future<Output = ()>, exit_with_stdin: bool) {
     tokio::select! {
         () = interrupted => {}
         () = stdin_closed(), if exit_with_stdin => {}
@@ -167,7 +167,7 @@ async fn told_to_stop(interrupted: impl Future<Output = ()>, exit_with_stdin: bo
 }
 
 /// Resolves when no client has been connected for `after`; never without that option.
-async fn unused(emulator: &Emulator, after: Option<Duration>) {
+async fn wait_until_unused(emulator: &Emulator, after: Option<Duration>) {
     let Some(after) = after else {
         return std::future::pending().await;
     };

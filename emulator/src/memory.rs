@@ -94,7 +94,7 @@ impl Account {
     pub(crate) fn hold(&mut self, held: usize, largest: Option<u64>) -> Result<(), Exceeded> {
         let before = self.held;
         let total = self.set(held);
-        let found = self.judge(before, total, largest);
+        let found = self.check_limits(before, total, largest);
         if found.is_err() {
             self.memory.closed.fetch_add(1, Ordering::Relaxed);
         }
@@ -113,7 +113,12 @@ impl Account {
         }
     }
 
-    fn judge(&self, before: usize, total: usize, largest: Option<u64>) -> Result<(), Exceeded> {
+    fn check_limits(
+        &self,
+        before: usize,
+        total: usize,
+        largest: Option<u64>,
+    ) -> Result<(), Exceeded> {
         let held = self.held;
         let Memory {
             connection,

@@ -18,7 +18,7 @@ use crate::clock::{NamespaceClock, RealClock};
 use crate::config::NamespaceConfig;
 use crate::durable::NamespaceStore;
 use crate::failures::Failures;
-use crate::faults::{Affected, Faults, MatchContext, MatchedFault, MatchedFaults, Sleeper};
+use crate::faults::{Affected, Faults, MatchContext, MatchedFault, MatchedFaults, Waiter};
 use crate::lock_order::{Ordered, Rank, take};
 use crate::options::DataError;
 use crate::router::{ConnectionId, Router};
@@ -46,8 +46,8 @@ pub(crate) use entities::SharedEntity;
 pub(crate) use idle::Busy;
 pub(crate) use jms::{LinkScope, SubscriptionRequest};
 pub(crate) use metadata::{AdminMetadata, AuthorizationRule, EntityMetadata};
-pub(crate) use operate::{may_block, while_others_run};
-pub(crate) use recorded_messages::{Place, RecordedMessages};
+pub(crate) use operate::{may_block, run_blocking};
+pub(crate) use recorded_messages::{Location, RecordedMessages};
 use refusals::Refusals;
 
 #[derive(Debug)]
@@ -105,7 +105,7 @@ pub(crate) struct Caller {
     /// The caller's receivers that have lost their sessions.
     pub(crate) lost: Vec<ReceiverId>,
     /// Whether receivers of other connections were notified since the flag was last taken.
-    pub(crate) told_others: bool,
+    pub(crate) woke_others: bool,
     follow_ups: FollowUps,
 }
 
@@ -147,7 +147,7 @@ impl Caller {
             events: Events::new(),
             woken: Vec::new(),
             lost: Vec::new(),
-            told_others: false,
+            woke_others: false,
             follow_ups: FollowUps::default(),
         }
     }
@@ -178,7 +178,7 @@ impl Namespace {
 
     /// Creates the namespace with its stored contents, if any; removes stored entities that are not declared where the
     /// options ask for that.
-    pub(crate) fn kept(
+    pub(crate) fn open_stored(
         config: NamespaceConfig,
         real: RealClock,
         seed: Option<u64>,
@@ -243,7 +243,7 @@ impl Namespace {
         take(Rank::Inner, || self.entities.lock())
     }
 
-    fn caller_of_time(&self) -> Ordered<MutexGuard<'_, Caller>> {
+    fn deadline_caller(&self) -> Ordered<MutexGuard<'_, Caller>> {
         take(Rank::Caller, || self.broker.lock())
     }
 
@@ -267,7 +267,7 @@ impl Namespace {
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
-        self.carry(|carrier| carrier.first_deadline())
+        self.with_entities(|entities| entities.first_deadline())
             .into_iter()
             .chain(self.faults.waits.next())
             .min()
@@ -275,14 +275,14 @@ impl Namespace {
 
     /// Returns up to `max` entities with deadlines, the earliest first.
     pub(crate) fn soonest(&self, max: usize) -> Vec<Arc<SharedEntity>> {
-        self.carry(|carrier| carrier.soonest(max))
+        self.with_entities(|entities| entities.soonest(max))
     }
 
     /// Runs deadlines that are due, in the order of instants and of the entities' paths, up to a limit that leaves other
     /// tasks their turn; returns whether more may be due.
     pub(crate) fn fire_due(&self) -> bool {
         let now = self.clock.now();
-        let due = self.carry(|carrier| carrier.due(now, FIRED_AT_ONCE));
+        let due = self.with_entities(|entities| entities.due(now, FIRED_AT_ONCE));
         let mut room = FIRED_AT_ONCE;
         for entity in &due {
             room = room.saturating_sub(1 + self.expire(entity));
@@ -290,12 +290,12 @@ impl Namespace {
                 break;
             }
         }
-        for sleeper in self.faults.waits.take_due(now) {
-            match sleeper {
-                Sleeper::Connection(id) => self.router.nudge(id),
-                Sleeper::Silent(id) => self.router.drop_connection(id),
+        for waiter in self.faults.waits.take_due(now) {
+            match waiter {
+                Waiter::Connection(id) => self.router.notify(id),
+                Waiter::LostReply(id) => self.router.drop_connection(id),
                 // The task is gone because its client has disconnected.
-                Sleeper::Task(wake) => drop(wake.send(())),
+                Waiter::Task(wake) => drop(wake.send(())),
             }
         }
         self.turns.notify_waiters();
@@ -303,7 +303,7 @@ impl Namespace {
     }
 
     /// Matches a beginning operation against the faults, and records it where the operation log is kept.
-    pub(crate) fn sight(&self, context: &MatchContext<'_>) -> MatchedFaults {
+    pub(crate) fn match_faults(&self, context: &MatchContext<'_>) -> MatchedFaults {
         let matched = self.faults.find_match(context);
         let instants = (self.clock.now(), self.started_at);
         self.faults.record(context, &matched, instants);
@@ -329,7 +329,7 @@ impl Namespace {
     pub(crate) fn release_postponed(&self) -> bool {
         let released = self.faults.postponed.release();
         if let Some(connection) = released {
-            self.router.nudge(connection);
+            self.router.notify(connection);
         }
         released.is_some()
     }
@@ -353,18 +353,18 @@ impl Namespace {
         take(Rank::Inner, || self.timeline.lock())
     }
 
-    pub(crate) fn note_refusal(
+    pub(crate) fn record_refusal(
         &self,
         client: ClientId,
         entity: Option<(&SharedEntity, SubQueue)>,
         condition: &str,
         text: &str,
     ) {
-        self.note_refused_attempt(client, entity, &Attempt::default(), (condition, text));
+        self.record_refused_attempt(client, entity, &Attempt::default(), (condition, text));
     }
 
     /// Records a refusal with the operation that the client attempted and its message.
-    pub(crate) fn note_refused_attempt(
+    pub(crate) fn record_refused_attempt(
         &self,
         client: ClientId,
         entity: Option<(&SharedEntity, SubQueue)>,
@@ -378,11 +378,11 @@ impl Namespace {
             condition: events.text(condition),
             description: events.text(text),
         };
-        self.note_about(events, client, entity, attempt.number, kind);
+        self.record_about(events, client, entity, attempt.number, kind);
     }
 
     /// Records that a scripted fault was applied, in each entity that its operation affects.
-    pub(crate) fn note_fault(&self, client: ClientId, fault: &MatchedFault, affected: &Affected) {
+    pub(crate) fn record_fault(&self, client: ClientId, fault: &MatchedFault, affected: &Affected) {
         let note = |entity: Option<(&SharedEntity, SubQueue)>| {
             let mut events = Events::new();
             let id = affected.message_id.as_deref().unwrap_or_default();
@@ -391,7 +391,7 @@ impl Namespace {
                 applied: events.text(&fault.applied()),
                 message_id: events.text(id),
             };
-            self.note_about(events, client, entity, affected.number, kind);
+            self.record_about(events, client, entity, affected.number, kind);
         };
         if affected.entities.is_empty() {
             note(None);
@@ -401,7 +401,7 @@ impl Namespace {
         }
     }
 
-    pub(crate) fn note_advance(&self, milliseconds: u64) {
+    pub(crate) fn record_advance(&self, milliseconds: u64) {
         let kind = EventKind::ClockAdvanced { milliseconds };
         self.note(Events::new(), ClientId::BROKER, None, kind);
     }
@@ -413,10 +413,10 @@ impl Namespace {
         entity: Option<(&SharedEntity, SubQueue)>,
         kind: EventKind,
     ) {
-        self.note_about(events, client, entity, None, kind);
+        self.record_about(events, client, entity, None, kind);
     }
 
-    fn note_about(
+    fn record_about(
         &self,
         mut events: Events,
         client: ClientId,

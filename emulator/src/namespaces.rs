@@ -41,7 +41,7 @@ pub(crate) struct Namespaces {
     pub(crate) real: RealClock,
     pub(crate) seed: Option<u64>,
     pub(crate) records_messages: bool,
-    pub(crate) place: Place,
+    pub(crate) place: ServerAddress,
     pub(crate) failures: Failures,
     /// The data directory, if any.
     pub(crate) store: Option<Arc<Store>>,
@@ -83,7 +83,7 @@ impl Namespaces {
         real: RealClock,
         seed: Option<u64>,
         records_messages: bool,
-        place: Place,
+        place: ServerAddress,
         (store, prunes): (Option<Arc<Store>>, bool),
         traces: Traces,
     ) -> Self {
@@ -107,7 +107,7 @@ impl Namespaces {
     }
 
     /// Returns where clients reach the emulator.
-    pub(crate) fn place(&self) -> &Place {
+    pub(crate) fn place(&self) -> &ServerAddress {
         &self.place
     }
 
@@ -218,14 +218,14 @@ impl Served {
 
 /// Where clients reach the emulator.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct ServerAddress {
     /// The host of namespaces without an address of their own.
     host: String,
     /// Its listeners.
     pub(crate) endpoints: Endpoints,
 }
 
-impl Place {
+impl ServerAddress {
     /// Creates the place of an emulator that listens at `host`.
     pub(crate) fn new(host: &str, endpoints: Endpoints) -> Self {
         let is_any = host.parse().is_ok_and(|host: IpAddr| host.is_unspecified());
@@ -345,7 +345,7 @@ impl ConnectionOrigin {
     }
 
     /// Adds a host name that the client sent.
-    pub(crate) fn asking_for(mut self, host: Option<String>) -> Self {
+    pub(crate) fn with_host(mut self, host: Option<String>) -> Self {
         self.hosts.extend(host);
         self
     }
@@ -358,22 +358,22 @@ impl ConnectionOrigin {
 
 impl Namespaces {
     /// Finds the namespace by the origin of a connection.
-    pub(crate) fn of_arrival(&self, arrival: &ConnectionOrigin) -> Option<Arc<Namespace>> {
+    pub(crate) fn of_origin(&self, origin: &ConnectionOrigin) -> Option<Arc<Namespace>> {
         let served = self.served();
-        let by_address = || served.get(served.addresses.get(&arrival.at?)?);
-        let by_host = || arrival.hosts.iter().find_map(|host| served.of_host(host));
+        let by_address = || served.get(served.addresses.get(&origin.at?)?);
+        let by_host = || origin.hosts.iter().find_map(|host| served.of_host(host));
         served.only().or_else(by_address).or_else(by_host)
     }
 
     /// Finds the namespace by a request's origin, its host, and the key name in its token.
     pub(crate) fn of_request(
         &self,
-        arrival: &ConnectionOrigin,
+        origin: &ConnectionOrigin,
         host: &str,
         token: Option<&str>,
     ) -> Option<Arc<Namespace>> {
         let by_token = || self.of_token(token?);
-        let found = self.of_arrival(arrival).or_else(|| self.of_host(host));
+        let found = self.of_origin(origin).or_else(|| self.of_host(host));
         found.or_else(by_token)
     }
 

@@ -20,7 +20,7 @@ pub(crate) use entity::{
     broker_outcome, commit_refusal, message_refusal, send_refusal, settle_refusal, transact_refusal,
 };
 pub(crate) use management::{
-    Management, ShownMessages, change_refusal, enumerate_rules, is_about_rules, is_batch_delete,
+    Management, ReplyMessages, change_refusal, enumerate_rules, is_about_rules, is_batch_delete,
     rule_change,
 };
 pub(crate) use request::{Reply, Request, spelling};

@@ -56,7 +56,7 @@ pub struct Options {
     pub outcome_delay: bool,
     /// Timeout in real time for each of these steps: a peer's first byte, a TLS handshake, the head of an HTTP request, its
     /// body to the control API, and the first token. 20 s unless set, as in the service.
-    pub patience: Duration,
+    pub step_timeout: Duration,
     /// How many REST requests may wait for messages of one queue or topic at the same time; more are answered 503. 5,000
     /// unless set, as in the service.
     pub waiting_requests: u32,
@@ -120,7 +120,7 @@ impl Default for Options {
             seed: None,
             record_messages: false,
             outcome_delay: true,
-            patience: TIMEOUT,
+            step_timeout: TIMEOUT,
             waiting_requests: WAITING_REQUESTS,
             access: AccessOptions::default(),
             wall_clock: WallClock::default(),

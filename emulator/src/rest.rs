@@ -39,9 +39,9 @@ use crate::auth::Claim;
 use crate::nodes::{Address, Condition, quote};
 use crate::shared::Shared;
 
-pub(crate) use context::Carrier;
+pub(crate) use context::ConnectionInfo;
 pub(crate) use headers::BROKER_PROPERTIES;
-pub(crate) use heads::{Tapped, tap};
+pub(crate) use heads::{HeaderCaseStream, tap};
 
 /// The state that all requests share.
 #[derive(Debug)]
@@ -88,16 +88,20 @@ impl MessagesApi {
         parts: &Parts,
         content: &mut Content,
     ) -> Result<Response, Rejection> {
-        let verb = route.verb(&parts.method)?;
-        let place = context.enter(route, parts, verb.claim())?;
+        let operation = route.operation(&parts.method)?;
+        let entity_target = context.enter(route, parts, operation.claim())?;
         let waiting = &self.waiting;
-        match verb {
-            Verb::Send => context.send(&place, parts, content).await,
-            Verb::PeekLock => context.peek_lock(&place, parts, waiting).await,
-            Verb::ReceiveAndDelete => context.receive_and_delete(&place, parts, waiting).await,
-            Verb::Complete(lock) => context.complete(&place, lock),
-            Verb::Unlock(lock) => context.unlock(&place, lock),
-            Verb::Renew(lock) => context.renew(&place, lock),
+        match operation {
+            Operation::Send => context.send(&entity_target, parts, content).await,
+            Operation::PeekLock => context.peek_lock(&entity_target, parts, waiting).await,
+            Operation::ReceiveAndDelete => {
+                context
+                    .receive_and_delete(&entity_target, parts, waiting)
+                    .await
+            }
+            Operation::Complete(lock) => context.complete(&entity_target, lock),
+            Operation::Unlock(lock) => context.unlock(&entity_target, lock),
+            Operation::Renew(lock) => context.renew(&entity_target, lock),
         }
     }
 }
@@ -130,7 +134,7 @@ pub(crate) struct LockedMessage {
 
 /// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verb<'a> {
+pub(crate) enum Operation<'a> {
     Send,
     PeekLock,
     ReceiveAndDelete,
@@ -169,28 +173,28 @@ impl Route {
     }
 
     /// Returns the operation of `method` on this route.
-    pub(crate) fn verb(&self, method: &Method) -> Result<Verb<'_>, Rejection> {
-        let (allowed, verb) = match &self.target {
-            Target::Messages => ("POST", (method == Method::POST).then_some(Verb::Send)),
+    pub(crate) fn operation(&self, method: &Method) -> Result<Operation<'_>, Rejection> {
+        let (allowed, operation) = match &self.target {
+            Target::Messages => ("POST", (method == Method::POST).then_some(Operation::Send)),
             Target::Head => (
                 "POST, DELETE",
                 match *method {
-                    Method::POST => Some(Verb::PeekLock),
-                    Method::DELETE => Some(Verb::ReceiveAndDelete),
+                    Method::POST => Some(Operation::PeekLock),
+                    Method::DELETE => Some(Operation::ReceiveAndDelete),
                     _ => None,
                 },
             ),
             Target::Lock(lock) => (
                 "DELETE, PUT, POST",
                 match *method {
-                    Method::DELETE => Some(Verb::Complete(lock)),
-                    Method::PUT => Some(Verb::Unlock(lock)),
-                    Method::POST => Some(Verb::Renew(lock)),
+                    Method::DELETE => Some(Operation::Complete(lock)),
+                    Method::PUT => Some(Operation::Unlock(lock)),
+                    Method::POST => Some(Operation::Renew(lock)),
                     _ => None,
                 },
             ),
         };
-        verb.ok_or_else(|| {
+        operation.ok_or_else(|| {
             let text = format!(
                 "The specified HTTP verb ({}) is not valid here; allowed: {allowed}.",
                 quote(method.as_str())
@@ -201,16 +205,16 @@ impl Route {
     }
 }
 
-impl Verb<'_> {
+impl Operation<'_> {
     /// Returns the claim that the operation requires.
     pub(crate) fn claim(self) -> Claim {
         match self {
-            Verb::Send => Claim::Send,
-            Verb::PeekLock
-            | Verb::ReceiveAndDelete
-            | Verb::Complete(_)
-            | Verb::Unlock(_)
-            | Verb::Renew(_) => Claim::Listen,
+            Operation::Send => Claim::Send,
+            Operation::PeekLock
+            | Operation::ReceiveAndDelete
+            | Operation::Complete(_)
+            | Operation::Unlock(_)
+            | Operation::Renew(_) => Claim::Listen,
         }
     }
 }
@@ -276,7 +280,7 @@ mod tests {
             let route = Route::of(path).expect("a route");
             ["GET", "POST", "PUT", "DELETE", "PATCH", "FOO"].map(|method| {
                 let method = Method::from_bytes(method.as_bytes()).expect("a method");
-                route.verb(&method).is_ok()
+                route.operation(&method).is_ok()
             })
         };
         assert_eq!(

@@ -35,7 +35,7 @@ pub(crate) struct Router {
 struct Members {
     wake_handles: BTreeMap<ConnectionId, Arc<WakeHandle>>,
     /// Whether the namespace is removed: later connections are dismissed at once.
-    dismissed: bool,
+    is_removed: bool,
 }
 
 /// How other tasks reach a connection.
@@ -44,7 +44,7 @@ pub(crate) struct WakeHandle {
     state: Mutex<WakeState>,
     notify: Notify,
     /// Whether the connection is asked for its view.
-    is_asked: AtomicBool,
+    is_view_requested: AtomicBool,
 }
 
 /// An event that affects a namespace's connections as a whole.
@@ -55,7 +55,7 @@ pub(crate) enum BroadcastEvent {
     /// The service is updated: all links detach.
     ServiceUpdated,
     /// The namespace is removed: the connection closes.
-    Dismissed,
+    NamespaceRemoved,
     /// The client's process crashes or its network fails: the connection aborts without a close frame.
     Crashed,
 }
@@ -70,11 +70,11 @@ struct WakeState {
     /// The key name that the client uses.
     party: Option<Arc<str>>,
     /// The most severe event that the connection has not handled yet.
-    news: Option<BroadcastEvent>,
+    pending_event: Option<BroadcastEvent>,
     /// Whether output that follows from a change of entities is not written yet.
     following: bool,
     /// Whether something that the connection waits for has happened.
-    nudged: bool,
+    notified: bool,
     /// Whether the connection must read everything that its peer has written.
     to_read: bool,
     /// The answer of the connection to the last request for its view.
@@ -89,18 +89,18 @@ impl ConnectionId {
         ReceiverId(u64::from(self.0) << 32 | u64::from(n))
     }
 
-    pub(crate) fn of(consumer: ReceiverId) -> Self {
-        Self((consumer.0 >> 32) as u32)
+    pub(crate) fn of(receiver: ReceiverId) -> Self {
+        Self((receiver.0 >> 32) as u32)
     }
 }
 
 impl Router {
-    /// Adds a connection; after [`Router::dismiss`] it is dismissed at once.
+    /// Adds a connection; after [`Router::close_all`] it is dismissed at once.
     pub(crate) fn enter(&self, id: ConnectionId, wake_handle: &Arc<WakeHandle>) {
         let mut members = self.members_mut();
         members.wake_handles.insert(id, Arc::clone(wake_handle));
-        if members.dismissed {
-            wake_handle.tell(BroadcastEvent::Dismissed);
+        if members.is_removed {
+            wake_handle.send_event(BroadcastEvent::NamespaceRemoved);
         }
     }
 
@@ -109,17 +109,17 @@ impl Router {
     }
 
     /// Wakes the connection of a receiver to take what is reserved for it.
-    pub(crate) fn wake(&self, consumer: ReceiverId) {
-        if let Some(wake_handle) = self.members().wake_handles.get(&ConnectionId::of(consumer)) {
-            wake_handle.wake(consumer);
+    pub(crate) fn wake(&self, receiver: ReceiverId) {
+        if let Some(wake_handle) = self.members().wake_handles.get(&ConnectionId::of(receiver)) {
+            wake_handle.wake(receiver);
         }
     }
 
     /// Notifies the connection of a receiver that the receiver's session is lost.
-    pub(crate) fn lose_session(&self, consumer: ReceiverId) {
-        if let Some(wake_handle) = self.members().wake_handles.get(&ConnectionId::of(consumer)) {
+    pub(crate) fn lose_session(&self, receiver: ReceiverId) {
+        if let Some(wake_handle) = self.members().wake_handles.get(&ConnectionId::of(receiver)) {
             let mut state = wake_handle.state();
-            state.lost.push(consumer);
+            state.lost.push(receiver);
             state.busy = true;
             drop(state);
             wake_handle.notify.notify_one();
@@ -129,14 +129,14 @@ impl Router {
     /// Notifies all connections that entities were changed or deleted.
     pub(crate) fn entities_changed(&self) {
         for wake_handle in self.members().wake_handles.values() {
-            wake_handle.tell(BroadcastEvent::EntitiesChanged);
+            wake_handle.send_event(BroadcastEvent::EntitiesChanged);
         }
     }
 
     /// Notifies all connections that the service is updated and their links must detach.
     pub(crate) fn service_updated(&self) {
         for wake_handle in self.members().wake_handles.values() {
-            wake_handle.tell(BroadcastEvent::ServiceUpdated);
+            wake_handle.send_event(BroadcastEvent::ServiceUpdated);
         }
     }
 
@@ -144,7 +144,7 @@ impl Router {
     pub(crate) fn crash(&self, party: &str) {
         for wake_handle in self.members().wake_handles.values() {
             if wake_handle.state().party.as_deref() == Some(party) {
-                wake_handle.tell(BroadcastEvent::Crashed);
+                wake_handle.send_event(BroadcastEvent::Crashed);
             }
         }
     }
@@ -152,28 +152,28 @@ impl Router {
     /// Aborts a connection without a close frame.
     pub(crate) fn drop_connection(&self, id: ConnectionId) {
         if let Some(wake_handle) = self.members().wake_handles.get(&id) {
-            wake_handle.tell(BroadcastEvent::Crashed);
+            wake_handle.send_event(BroadcastEvent::Crashed);
         }
     }
 
     /// Returns whether the namespace is removed.
-    pub(crate) fn is_dismissed(&self) -> bool {
-        self.members().dismissed
+    pub(crate) fn is_namespace_removed(&self) -> bool {
+        self.members().is_removed
     }
 
     /// Notifies all connections, and later ones, that the namespace is removed.
-    pub(crate) fn dismiss(&self) {
+    pub(crate) fn close_all(&self) {
         let mut members = self.members_mut();
-        members.dismissed = true;
+        members.is_removed = true;
         for wake_handle in members.wake_handles.values() {
-            wake_handle.tell(BroadcastEvent::Dismissed);
+            wake_handle.send_event(BroadcastEvent::NamespaceRemoved);
         }
     }
 
     /// Notifies a connection that something it waits for has happened.
-    pub(crate) fn nudge(&self, id: ConnectionId) {
+    pub(crate) fn notify(&self, id: ConnectionId) {
         if let Some(wake_handle) = self.members().wake_handles.get(&id) {
-            wake_handle.nudge();
+            wake_handle.notify();
         }
     }
 
@@ -193,17 +193,18 @@ impl Router {
     }
 
     /// Asks all connections for their views.
-    pub(crate) fn ask_all(&self) {
+    pub(crate) fn request_views(&self) {
         for wake_handle in self.members().wake_handles.values() {
             wake_handle.state().view = None;
-            wake_handle.is_asked.store(true, Ordering::Relaxed);
+            wake_handle.is_view_requested.store(true, Ordering::Relaxed);
             wake_handle.notify.notify_one();
         }
     }
 
     /// Returns whether all connections have answered with their views.
-    pub(crate) fn have_all_answered(&self) -> bool {
-        self.those_that(|state| state.view.is_none()).is_empty()
+    pub(crate) fn have_all_views(&self) -> bool {
+        self.filter_connections(|state| state.view.is_none())
+            .is_empty()
     }
 
     /// Returns the views of the connections.
@@ -216,26 +217,26 @@ impl Router {
 
     /// Returns the connections that have something to do, to read or to write.
     pub(crate) fn busy(&self) -> Vec<ConnectionId> {
-        self.those_that(|state| state.busy)
+        self.filter_connections(|state| state.busy)
     }
 
     /// Returns the connections whose clients count as connecting.
     pub(crate) fn connecting(&self) -> Vec<ConnectionId> {
         let now = Instant::now();
-        self.those_that(|state| state.connecting_until.is_some_and(|until| now < until))
+        self.filter_connections(|state| state.connecting_until.is_some_and(|until| now < until))
     }
 
     /// Returns the connections that have not yet written what follows from a change of entities.
     pub(crate) fn following(&self) -> Vec<ConnectionId> {
-        self.those_that(|state| state.following)
+        self.filter_connections(|state| state.following)
     }
 
-    fn those_that(&self, are: impl Fn(&WakeState) -> bool) -> Vec<ConnectionId> {
+    fn filter_connections(&self, matches: impl Fn(&WakeState) -> bool) -> Vec<ConnectionId> {
         let members = self.members();
         let found = members
             .wake_handles
             .iter()
-            .filter(|(_, wake_handle)| are(&wake_handle.state()));
+            .filter(|(_, wake_handle)| matches(&wake_handle.state()));
         found.map(|(&id, _)| id).collect()
     }
 
@@ -255,7 +256,7 @@ impl WakeHandle {
     }
 
     /// Sets the party of the connection once it is known.
-    pub(crate) fn belong_to(&self, party: &Arc<str>) {
+    pub(crate) fn set_party(&self, party: &Arc<str>) {
         self.state().party = Some(Arc::clone(party));
     }
 
@@ -265,12 +266,13 @@ impl WakeHandle {
     }
 
     /// Returns whether the connection is asked for its view, and clears the question.
-    pub(crate) fn takes_question(&self) -> bool {
-        self.is_asked.load(Ordering::Relaxed) && self.is_asked.swap(false, Ordering::Relaxed)
+    pub(crate) fn take_view_request(&self) -> bool {
+        self.is_view_requested.load(Ordering::Relaxed)
+            && self.is_view_requested.swap(false, Ordering::Relaxed)
     }
 
     /// Answers with the connection's view.
-    pub(crate) fn answer_question(&self, view: ConnectionView) {
+    pub(crate) fn publish_view(&self, view: ConnectionView) {
         self.state().view = Some(view);
     }
 
@@ -280,22 +282,22 @@ impl WakeHandle {
     }
 
     /// Takes the receivers that were woken, each as often as it was, and those that have lost their sessions.
-    pub(crate) fn answer(&self, woken: &mut Vec<ReceiverId>, lost: &mut Vec<ReceiverId>) {
+    pub(crate) fn take_woken(&self, woken: &mut Vec<ReceiverId>, lost: &mut Vec<ReceiverId>) {
         let mut state = self.state();
         woken.append(&mut state.woken);
         lost.append(&mut state.lost);
     }
 
     /// Takes the most severe event of the namespace since the last call.
-    pub(crate) fn news(&self) -> Option<BroadcastEvent> {
+    pub(crate) fn take_event(&self) -> Option<BroadcastEvent> {
         let mut state = self.state();
-        state.nudged = false;
-        state.news.take()
+        state.notified = false;
+        state.pending_event.take()
     }
 
-    fn nudge(&self) {
+    fn notify(&self) {
         let mut state = self.state();
-        state.nudged = true;
+        state.notified = true;
         state.busy = true;
         drop(state);
         self.notify.notify_one();
@@ -306,23 +308,23 @@ impl WakeHandle {
         let mut state = self.state();
         state.to_read = state.to_read && is_unread();
         let called = !state.woken.is_empty() || !state.lost.is_empty();
-        let called = called || state.news.is_some() || state.nudged;
+        let called = called || state.pending_event.is_some() || state.notified;
         state.busy = unwritten || called || state.to_read;
-        state.following = state.news.is_some() || (state.following && unwritten);
+        state.following = state.pending_event.is_some() || (state.following && unwritten);
     }
 
-    fn tell(&self, news: BroadcastEvent) {
+    fn send_event(&self, event: BroadcastEvent) {
         let mut state = self.state();
-        state.news = state.news.max(Some(news));
+        state.pending_event = state.pending_event.max(Some(event));
         state.following = true;
         state.busy = true;
         drop(state);
         self.notify.notify_one();
     }
 
-    fn wake(&self, consumer: ReceiverId) {
+    fn wake(&self, receiver: ReceiverId) {
         let mut state = self.state();
-        state.woken.push(consumer);
+        state.woken.push(receiver);
         if !mem::replace(&mut state.busy, true) || state.woken.len() == 1 {
             drop(state);
             self.notify.notify_one();
@@ -339,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_is_followed_when_what_comes_of_it_is_written() {
+    fn a_change_is_complete_when_its_consequences_are_written() {
         let router = Router::default();
         let id = ConnectionId(1);
         let wake_handle = Arc::default();
@@ -350,7 +352,10 @@ mod tests {
         assert!(follows());
         wake_handle.turn_ended(false, || false);
         assert!(follows(), "a turn that began before");
-        assert_eq!(wake_handle.news(), Some(BroadcastEvent::EntitiesChanged));
+        assert_eq!(
+            wake_handle.take_event(),
+            Some(BroadcastEvent::EntitiesChanged)
+        );
         wake_handle.turn_ended(true, || false);
         assert!(follows(), "not written yet");
         wake_handle.turn_ended(false, || false);
@@ -375,27 +380,27 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_enters_after_the_end_is_told_of_it() {
+    fn a_connection_added_after_the_removal_is_notified() {
         let router = Router::default();
         let (early, late) = (Arc::<WakeHandle>::default(), Arc::<WakeHandle>::default());
         router.enter(ConnectionId(1), &early);
         router.entities_changed();
-        router.dismiss();
+        router.close_all();
         router.enter(ConnectionId(2), &late);
         router.entities_changed();
         for wake_handle in [early, late] {
             assert_eq!(
-                wake_handle.news(),
-                Some(BroadcastEvent::Dismissed),
+                wake_handle.take_event(),
+                Some(BroadcastEvent::NamespaceRemoved),
                 "graver than a change"
             );
-            assert_eq!(wake_handle.news(), None, "told once");
+            assert_eq!(wake_handle.take_event(), None, "told once");
         }
         assert_eq!(router.busy(), [ConnectionId(1), ConnectionId(2)]);
     }
 
     #[test]
-    fn who_has_left_is_not_called() {
+    fn a_removed_connection_is_not_woken() {
         let router = Router::default();
         let wake_handle = Arc::<WakeHandle>::default();
         let id = ConnectionId(7);
@@ -404,7 +409,7 @@ mod tests {
         router.leave(id);
         router.wake(id.receiver_id(2));
         let (mut woken, mut lost) = (Vec::new(), Vec::new());
-        wake_handle.answer(&mut woken, &mut lost);
+        wake_handle.take_woken(&mut woken, &mut lost);
         assert_eq!((woken, lost), (vec![id.receiver_id(1)], Vec::new()));
     }
 }

@@ -26,11 +26,11 @@ use crate::watchdog::watched;
 /// Serves an accepted client, if the limit of peers allows.
 pub(crate) async fn serve(stream: TcpStream, mut accepted: AcceptedConnection) {
     let (shared, address) = (Arc::clone(&accepted.shared), accepted.address);
-    let Some(place) = shared.places.take(address.ip()) else {
+    let Some(slot) = shared.connection_limit.take(address.ip()) else {
         tracing::warn!(%address, "refused: too many connections");
         return;
     };
-    accepted.is_reserved = place.is_reserved();
+    accepted.is_reserved = slot.is_reserved();
     serve_peer(shared, address, protocol::open(accepted, stream)).await;
 }
 
@@ -49,8 +49,8 @@ pub(crate) async fn serve_peer(
         }
         Ok(Err(error)) => tracing::debug!(%address, %error, "connection ended"),
         Err(payload) => {
-            let place = format!("the connection from {address}");
-            shared.namespaces.failures().add_panic(&place, &*payload);
+            let source = format!("the connection from {address}");
+            shared.namespaces.failures().add_panic(&source, &*payload);
         }
     }
 }
@@ -86,7 +86,7 @@ impl AcceptedConnection {
 
     /// Returns the timeout of a step. It is short in a reserved place, which other peers need too.
     pub(crate) fn timeout(&self) -> Duration {
-        let usual = self.shared.options.patience;
+        let usual = self.shared.options.step_timeout;
         match self.is_reserved {
             true => usual.min(RESERVED_TIMEOUT),
             false => usual,
@@ -106,7 +106,7 @@ const STOPPING: Duration = Duration::from_secs(2);
 const EXHAUSTED: Duration = Duration::from_millis(50);
 
 /// A listener and its connections.
-struct Accepting {
+struct Acceptor {
     shared: Arc<Shared>,
     router: axum::Router,
     stop: watch::Receiver<bool>,
@@ -124,7 +124,7 @@ pub(crate) fn open(
 ) {
     for listener in listeners {
         shared.listeners.spawn(|stop| {
-            let accepting = Accepting {
+            let accepting = Acceptor {
                 shared: Arc::clone(shared),
                 router: router.clone(),
                 stop,
@@ -136,7 +136,7 @@ pub(crate) fn open(
     }
 }
 
-impl Accepting {
+impl Acceptor {
     /// Accepts peers until the listener must close, then waits for their connections; only briefly when the emulator stops.
     async fn run(mut self, listener: TcpListener) {
         self.accept(&listener).await;
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_that_panics_is_told_of_and_counted_no_longer() {
+    async fn a_connection_that_panics_is_logged_and_no_longer_counted() {
         let emulator = emulator().await;
         let shared = &emulator.shared;
         let connected = shared.connections();

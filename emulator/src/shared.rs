@@ -16,12 +16,12 @@ use uuid::Uuid;
 
 use crate::access::Access;
 use crate::clock::RealClock;
+use crate::connection_limit::ConnectionLimit;
 use crate::durable::{LoadError, Store};
 use crate::listeners::Listeners;
 use crate::memory::Memory;
 use crate::namespace::Ids;
 use crate::namespaces::Namespaces;
-use crate::places::Places;
 use crate::router::ConnectionId;
 use crate::tls::Tls;
 
@@ -34,7 +34,7 @@ pub(crate) struct Shared {
     pub(crate) listeners: Listeners,
     pub(crate) tls: Tls,
     pub(crate) memory: Arc<Memory>,
-    pub(crate) places: Arc<Places>,
+    pub(crate) connection_limit: Arc<ConnectionLimit>,
     pub(crate) access: Access,
     pub(crate) resources: ResourceState,
     activity: Option<Arc<AtomicU64>>,
@@ -55,7 +55,7 @@ pub(crate) struct ConnectionOptions {
     /// Limit of REST requests that wait for messages of one entity at the same time.
     pub(crate) waiting_requests: u32,
     /// Timeout for each of a peer's first byte, a TLS handshake, the head of an HTTP request and the first token.
-    pub(crate) patience: Duration,
+    pub(crate) step_timeout: Duration,
     /// The tier of namespaces that are created at run time without one.
     pub(crate) tier: Tier,
 }
@@ -72,7 +72,7 @@ impl Shared {
         listeners: Listeners,
         tls: Tls,
         memory: Arc<Memory>,
-        places: Arc<Places>,
+        connection_limit: Arc<ConnectionLimit>,
         access: Access,
         resources: ResourceState,
         activity: Option<Arc<AtomicU64>>,
@@ -84,7 +84,7 @@ impl Shared {
             listeners,
             tls,
             memory,
-            places,
+            connection_limit,
             access,
             resources,
             activity,

@@ -16,7 +16,7 @@ pub(crate) async fn run(namespace: Arc<Namespace>) {
         let alarm = &namespace.alarm;
         // Disarm before reading the deadlines: one that appears in between arms the alarm again.
         alarm.disarm();
-        if namespace.forward_on() {
+        if namespace.forward_pending() {
             yield_now().await;
             continue;
         }

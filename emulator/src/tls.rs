@@ -47,15 +47,15 @@ pub struct IssuedCertificate {
 /// Issues a certificate for a name or an address. The authority of this user that emulators use unless their [`TlsOptions`]
 /// say otherwise signs it; for a name that means neither this machine nor the service, an authority that is created for this
 /// call.
-pub fn vouched(name: String) -> Result<IssuedCertificate, Arc<TlsError>> {
+pub fn issue_certificate(name: String) -> Result<IssuedCertificate, Arc<TlsError>> {
     let now = RealClock::start(WallClock::default()).unix_seconds();
     let tls = Tls::new(TlsOptions::default(), None, Vec::new(), now);
-    let sought = SniName {
+    let sni_name = SniName {
         name: Some(name),
         address: None,
     };
     Ok(IssuedCertificate {
-        config: tls.config(&sought)?,
+        config: tls.config(&sni_name)?,
         authority: tls.authorities()?.pem()?.to_owned(),
     })
 }
@@ -98,7 +98,7 @@ pub(crate) struct SniName {
 
 impl SniName {
     /// Returns the name or address that the client compares with the certificate.
-    fn judged(&self) -> String {
+    fn compared_name(&self) -> String {
         let address = || self.address.map(|address| address.to_string());
         self.name
             .clone()
@@ -136,7 +136,7 @@ impl Tls {
 
     /// Determines the names that a client needs by its address and its server name (SNI); `is_host` recognizes namespaces'
     /// names.
-    pub(crate) fn sought(
+    pub(crate) fn sni_name(
         &self,
         address: Option<IpAddr>,
         name: Option<&str>,
@@ -172,23 +172,23 @@ impl Tls {
     }
 
     /// Returns the TLS configuration if it was created before.
-    pub(crate) fn made(&self, sought: &SniName) -> Option<Arc<ServerConfig>> {
+    pub(crate) fn cached(&self, sni_name: &SniName) -> Option<Arc<ServerConfig>> {
         let shown = self.shown.lock();
-        shown.get(sought).map(Arc::clone)
+        shown.get(sni_name).map(Arc::clone)
     }
 
     /// Returns the TLS configuration. Reads and writes files if it was not created before.
-    pub(crate) fn config(&self, sought: &SniName) -> Result<Arc<ServerConfig>, Arc<TlsError>> {
-        if let Some(made) = self.made(sought) {
+    pub(crate) fn config(&self, sni_name: &SniName) -> Result<Arc<ServerConfig>, Arc<TlsError>> {
+        if let Some(made) = self.cached(sni_name) {
             return Ok(made);
         }
-        let made = Arc::new(self.make_config(sought)?);
+        let made = Arc::new(self.make_config(sni_name)?);
         let mut shown = self.shown.lock();
         if shown.len() >= MAX_SHOWN {
             // Certificates of removed namespaces are among them, and the others are quickly created again.
             shown.clear();
         }
-        Ok(Arc::clone(shown.entry(sought.clone()).or_insert(made)))
+        Ok(Arc::clone(shown.entry(sni_name.clone()).or_insert(made)))
     }
 
     /// Returns the certificates of the authorities in PEM, that of the user's first; `None` where the options have a
@@ -211,12 +211,12 @@ impl Tls {
     }
 
     /// Describes what a client must trust to accept the certificate.
-    pub(crate) fn to_trust(&self, sought: &SniName) -> String {
+    pub(crate) fn to_trust(&self, sni_name: &SniName) -> String {
         if self.options.certificate.is_some() {
             return "the authority of the certificate that was given".to_owned();
         }
         let both = self.authorities.get().and_then(|both| both.as_ref().ok());
-        match both.and_then(|both| both.file_for(&sought.judged())) {
+        match both.and_then(|both| both.file_for(&sni_name.compared_name())) {
             Some(file) => file.display().to_string(),
             None => "the certificates at /$emulator/v1/ca.pem".to_owned(),
         }
@@ -229,15 +229,15 @@ impl Tls {
         authorities.as_ref().map_err(Arc::clone)
     }
 
-    fn make_config(&self, sought: &SniName) -> Result<ServerConfig, Arc<TlsError>> {
+    fn make_config(&self, sni_name: &SniName) -> Result<ServerConfig, Arc<TlsError>> {
         let (chain, key) = match &self.options.certificate {
             Some(given) => read(given).map_err(Arc::new)?,
             None => {
-                let judged = sought.judged();
-                let address = sought.address.map(|address| address.to_string());
+                let compared_name = sni_name.compared_name();
+                let address = sni_name.address.map(|address| address.to_string());
                 let names = self.names.iter().chain(&self.options.names);
-                let names = names.chain(address.iter()).chain([&judged]);
-                let authority = self.authorities()?.that_may(&judged)?;
+                let names = names.chain(address.iter()).chain([&compared_name]);
+                let authority = self.authorities()?.authority_for(&compared_name)?;
                 let issued = authority.issue(names, self.started_at);
                 issued.map_err(|error| Arc::new(TlsError::Make(error)))?
             }

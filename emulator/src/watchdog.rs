@@ -70,7 +70,7 @@ mod tests {
     use crate::failures::Failure;
 
     #[tokio::test]
-    async fn a_long_poll_is_told_unless_something_panicked_in_it() {
+    async fn a_long_poll_is_logged_unless_it_panicked() {
         let failures = Failures::default();
         let poll = async |panics: bool| {
             let task = async {

@@ -9,7 +9,7 @@ use serde_amqp::described::Described;
 use crate::ids::{LinkRole, SessionId};
 use crate::link::Echo;
 use crate::wire::cold;
-use crate::wire::cold::Lasting;
+use crate::wire::cold::TerminusLifetime;
 
 /// Who settles first, as the sender sees it (AMQP 1.0 §2.8.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -44,7 +44,7 @@ pub struct AttachRequest {
     coordinator: bool,
     has_source: bool,
     /// Of the terminus on this side.
-    lasting: Lasting,
+    terminus_lifetime: TerminusLifetime,
     capabilities: Vec<String>,
     desired_capabilities: Vec<String>,
     distribution_mode: Option<String>,
@@ -120,8 +120,8 @@ impl AttachRequest {
     }
 
     /// Returns how long the terminus on this side and its node last.
-    pub fn lasting(&self) -> &Lasting {
-        &self.lasting
+    pub fn terminus_lifetime(&self) -> &TerminusLifetime {
+        &self.terminus_lifetime
     }
 
     /// Returns whether the terminus on this side has this capability (AMQP 1.0 §3.5.3, §3.5.4).
@@ -202,8 +202,8 @@ impl AttachRequest {
             true => &mut source,
             false => &mut target,
         };
-        let (lasting, capabilities) = (
-            mem::take(&mut own.lasting),
+        let (terminus_lifetime, capabilities) = (
+            mem::take(&mut own.terminus_lifetime),
             mem::take(&mut own.capabilities),
         );
         let request = Self {
@@ -219,7 +219,7 @@ impl AttachRequest {
             target_address: target.address,
             coordinator: target.coordinator && !attach.peer_receives,
             has_source,
-            lasting,
+            terminus_lifetime,
             capabilities,
             desired_capabilities: attach.desired_capabilities,
             distribution_mode: source.distribution_mode,

@@ -78,9 +78,7 @@ impl Fault {
     ) -> Self {
         Self::Link(handle, Error::new(condition, description))
     }
-}
 
-impl Fault {
     /// Returns the fault of a performative that cannot be decoded.
     pub(crate) fn decoding(performative: &str, error: DecodeError) -> Self {
         let text = format!("the {performative} cannot be decoded: {error}");

@@ -142,7 +142,7 @@ mod tests {
     /// Events are moved several times, which is most of their cost.
     #[test]
     #[cfg(target_pointer_width = "64")]
-    fn they_are_small() {
+    fn the_types_are_small() {
         assert!(size_of::<Event>() <= 80, "{} bytes", size_of::<Event>());
         let outcome = size_of::<Outcome>();
         assert!(outcome <= 24, "{outcome} bytes");

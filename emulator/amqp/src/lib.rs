@@ -48,4 +48,4 @@ pub use ids::{DeliveryNumber, LinkId, LinkRole, SessionId};
 pub use output::Output;
 pub use serde_amqp::Value;
 pub use unsettled::{DeliveryState, Outcome};
-pub use wire::cold::{Lasting, PeerOpen};
+pub use wire::cold::{PeerOpen, TerminusLifetime};

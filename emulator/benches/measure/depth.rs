@@ -37,7 +37,7 @@ struct Costs {
 
 /// A queue that is kept at its depth.
 #[derive(Debug)]
-struct Kept {
+struct FilledQueue {
     emulator: Emulator,
     sender: Sender,
     receiver: Receiver,
@@ -50,14 +50,14 @@ struct Kept {
 pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     let deep = effort.pick(2_000, 1_000_000);
     let steps = effort.pick(1, 20);
-    let mut shallow = Kept::fill(SHALLOW)?;
-    let mut kept = Kept::fill(deep)?;
+    let mut shallow = FilledQueue::fill(SHALLOW)?;
+    let mut filled = FilledQueue::fill(deep)?;
     shallow.steps(steps)?;
     let mut pairs = Vec::new();
     for _ in 0..effort.rounds() {
-        pairs.push((shallow.steps(steps)?, kept.steps(steps)?));
+        pairs.push((shallow.steps(steps)?, filled.steps(steps)?));
     }
-    drop((shallow, kept));
+    drop((shallow, filled));
     compare(report, "send", &pairs, |costs| costs.send);
     compare(report, "receive and complete", &pairs, |costs| {
         costs.receive
@@ -87,7 +87,7 @@ fn compare<C>(report: &mut Report, what: &str, pairs: &[(C, C)], of: fn(&C) -> f
     report.judge(&format!("{what}, ratio"), &ratio, "", Limit::AtMost(2.0));
 }
 
-impl Kept {
+impl FilledQueue {
     fn fill(depth: u32) -> io::Result<Self> {
         let emulator = Emulator::start()?;
         let mut sender = Sender::attach(emulator.amqp, &message(BODY, None))?;
@@ -106,18 +106,19 @@ impl Kept {
     fn steps(&mut self, steps: u32) -> io::Result<Costs> {
         let mut total = Costs::default();
         for _ in 0..steps {
-            total.send += self.cost(|kept| kept.sender.send(STEP, IN_FLIGHT))?;
-            total.receive += self.cost(|kept| {
-                kept.receiver.grant(STEP)?;
-                kept.receiver
+            total.send += self.cost(|filled| filled.sender.send(STEP, IN_FLIGHT))?;
+            total.receive += self.cost(|filled| {
+                filled.receiver.grant(STEP)?;
+                filled
+                    .receiver
                     .receive(STEP, 0, Accept::Ranges(RANGE), |_| {})
             })?;
             self.first += u64::from(STEP);
             // From the middle, which is not close to either end of the queue.
             let from = self.first + u64::from(self.depth / 2);
-            total.peek += self.cost(|kept| {
+            total.peek += self.cost(|filled| {
                 for _ in 0..STEP / PEEK {
-                    let size = kept.peeker.peek(from, PEEK)?;
+                    let size = filled.peeker.peek(from, PEEK)?;
                     debug_assert!(
                         size > BODY * PEEK as usize,
                         "a peek has brought {size} bytes"

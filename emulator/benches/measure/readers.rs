@@ -16,7 +16,7 @@ const GLANCE: Duration = Duration::from_millis(5);
 
 /// The session that a link asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum RequestedSession {
     /// None: the queue has no sessions.
     Nothing,
     /// The next available.
@@ -40,14 +40,14 @@ impl Readers {
     pub(crate) fn attach(
         address: SocketAddr,
         queue: &str,
-        wanted: Wanted,
+        wanted: RequestedSession,
         count: u32,
     ) -> io::Result<Self> {
         let mut connection = Connection::open(address)?;
         let attaches: Vec<u8> = (0..count)
             .flat_map(|handle| match wanted {
-                Wanted::Nothing => frames::attach(frames::Role::Receiver, handle, queue),
-                Wanted::Next => frames::attach_to_next_session(handle, queue),
+                RequestedSession::Nothing => frames::attach(frames::Role::Receiver, handle, queue),
+                RequestedSession::Next => frames::attach_to_next_session(handle, queue),
             })
             .collect();
         connection.write(&attaches)?;

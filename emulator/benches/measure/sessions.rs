@@ -15,7 +15,7 @@ use crate::arguments::Effort;
 use crate::frames::Transfers;
 use crate::local::LocalNamespace;
 use crate::process::{Emulator, QUEUE, SESSIONS};
-use crate::readers::{Readers, Wanted};
+use crate::readers::{Readers, RequestedSession};
 use crate::report::{Limit, Report};
 use crate::sender::Sender;
 use crate::statistics::{Rounds, number};
@@ -72,8 +72,20 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     let (mut times, mut costs) = (Vec::new(), Vec::new());
     let emulator = Emulator::start()?;
     for _ in 0..effort.rounds() {
-        let plain = pass(&emulator, QUEUE, Wanted::Nothing, receivers, count)?;
-        let sessions = pass(&emulator, SESSIONS, Wanted::Next, receivers, count)?;
+        let plain = pass(
+            &emulator,
+            QUEUE,
+            RequestedSession::Nothing,
+            receivers,
+            count,
+        )?;
+        let sessions = pass(
+            &emulator,
+            SESSIONS,
+            RequestedSession::Next,
+            receivers,
+            count,
+        )?;
         times.push((plain.time, sessions.time));
         costs.push((plain.cost, sessions.cost));
     }
@@ -180,7 +192,7 @@ impl Waiting {
     /// Returns the processor time for each of `receivers` that accept the next session at the same time, in microseconds.
     fn accept(&self, receivers: u32) -> io::Result<f64> {
         let before = at_rest(self.emulator.pid())?;
-        let readers = attach_all(&self.emulator, SESSIONS, Wanted::Next, receivers)?;
+        let readers = attach_all(&self.emulator, SESSIONS, RequestedSession::Next, receivers)?;
         let used = at_rest(self.emulator.pid())? - before;
         drop(readers);
         // Until all of them are free again.
@@ -191,7 +203,7 @@ impl Waiting {
 
 /// The cost of a message in microseconds: elapsed, and of the emulator's processor.
 #[derive(Debug, Clone, Copy)]
-struct Passed {
+struct CostPerMessage {
     time: f64,
     cost: f64,
 }
@@ -200,10 +212,10 @@ struct Passed {
 fn pass(
     emulator: &Emulator,
     queue: &str,
-    wanted: Wanted,
+    wanted: RequestedSession,
     receivers: u32,
     count: u32,
-) -> io::Result<Passed> {
+) -> io::Result<CostPerMessage> {
     let encoded_all = || (0..receivers).map(|session| encoded(session, BODY));
     let mut sender =
         Sender::attach_to(emulator.amqp, queue, Transfers::each(encoded_all(), BLOCK))?;
@@ -225,7 +237,7 @@ fn pass(
     let took = begin.elapsed();
     let used = at_rest(emulator.pid())? - before;
     let each = |duration: Duration| duration.as_secs_f64() * 1e6 / f64::from(count);
-    Ok(Passed {
+    Ok(CostPerMessage {
         time: each(took),
         cost: each(used),
     })
@@ -234,7 +246,7 @@ fn pass(
 fn attach_all(
     emulator: &Emulator,
     queue: &str,
-    wanted: Wanted,
+    wanted: RequestedSession,
     receivers: u32,
 ) -> io::Result<Vec<Readers>> {
     let each = receivers / CONNECTIONS;

@@ -29,7 +29,7 @@ pub(crate) const REST: Duration = Duration::from_millis(20);
 
 /// The result of one round for one server.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Passed {
+pub(crate) struct RoundResult {
     pub(crate) per_second: f64,
     /// Processor time of the server for each message, in microseconds.
     pub(crate) cost: f64,
@@ -45,16 +45,17 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
         raw.push(through_echo(&echo, count)?);
         ours.push(through_emulator(&emulator, count)?);
     }
-    let each =
-        |passed: &[Passed], what: fn(&Passed) -> f64| passed.iter().map(what).collect::<Rounds>();
-    let ratio = |what: fn(&Passed) -> f64| {
+    let each = |passed: &[RoundResult], what: fn(&RoundResult) -> f64| {
+        passed.iter().map(what).collect::<Rounds>()
+    };
+    let ratio = |what: fn(&RoundResult) -> f64| {
         let pairs = ours.iter().zip(&raw);
         pairs
             .map(|(ours, raw)| what(ours) / what(raw))
             .collect::<Rounds>()
     };
-    let speed = |passed: &Passed| passed.per_second;
-    let cost = |passed: &Passed| passed.cost;
+    let speed = |passed: &RoundResult| passed.per_second;
+    let cost = |passed: &RoundResult| passed.cost;
     report.show("raw TCP echo, messages per second", &each(&raw, speed), "");
     report.show("emulator, messages per second", &each(&ours, speed), "");
     report.judge(RATIO, &ratio(speed), "", Limit::AtLeast(0.35));
@@ -64,7 +65,7 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     Ok(())
 }
 
-pub(crate) fn through_emulator(emulator: &Emulator, count: u32) -> io::Result<Passed> {
+pub(crate) fn through_emulator(emulator: &Emulator, count: u32) -> io::Result<RoundResult> {
     let sender = Sender::attach(emulator.amqp, &message(BODY, None))?;
     let receiver = Receiver::attach(emulator.amqp)?;
     pass(emulator, sender, receiver, count)
@@ -76,7 +77,7 @@ pub(crate) fn pass(
     mut sender: Sender,
     mut receiver: Receiver,
     count: u32,
-) -> io::Result<Passed> {
+) -> io::Result<RoundResult> {
     receiver.grant(IN_FLIGHT)?;
     let before = at_rest(emulator.pid())?;
     let begin = Instant::now();
@@ -89,7 +90,7 @@ pub(crate) fn pass(
     Ok(passed(count, took, at_rest(emulator.pid())? - before))
 }
 
-fn through_echo(echo: &Echo, count: u32) -> io::Result<Passed> {
+fn through_echo(echo: &Echo, count: u32) -> io::Result<RoundResult> {
     let raw = Raw::connect(echo.address)?;
     let mut transfers = Transfers::of(&message(BODY, None), 50);
     let before = at_rest(echo.pid())?;
@@ -97,8 +98,8 @@ fn through_echo(echo: &Echo, count: u32) -> io::Result<Passed> {
     Ok(passed(count, took, at_rest(echo.pid())? - before))
 }
 
-pub(crate) fn passed(count: u32, took: Duration, used: Duration) -> Passed {
-    Passed {
+pub(crate) fn passed(count: u32, took: Duration, used: Duration) -> RoundResult {
+    RoundResult {
         per_second: f64::from(count) / took.as_secs_f64(),
         cost: used.as_secs_f64() * 1e6 / f64::from(count),
     }

@@ -19,7 +19,7 @@ use crate::report::{Limit, Report};
 use crate::secured_echo::{Listener, Wrapping, pour};
 use crate::sender::Sender;
 use crate::statistics::Rounds;
-use crate::throughput::{Passed, at_rest, pass, passed};
+use crate::throughput::{RoundResult, at_rest, pass, passed};
 
 /// Outstanding sends, credit of the receiver, and frames in flight through the echo.
 const IN_FLIGHT: u32 = 1000;
@@ -52,7 +52,7 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     Ok(())
 }
 
-fn tell(shape: &Shape, raw: &[Passed], through: &[Passed], report: &mut Report) {
+fn tell(shape: &Shape, raw: &[RoundResult], through: &[RoundResult], report: &mut Report) {
     let name = shape.name;
     for (what, passed) in [("raw echo", raw), ("emulator", through)] {
         let speeds: Rounds = passed.iter().map(|passed| passed.per_second).collect();
@@ -120,7 +120,7 @@ fn through_emulator(
     shape: &Shape,
     (emulator, listener): (&Emulator, &Listener),
     count: u32,
-) -> io::Result<Passed> {
+) -> io::Result<RoundResult> {
     let open = || Connection::open_over(connect(shape, listener)?);
     let sender = Sender::attach_on(open()?, &message(BODY, None))?;
     let receiver = Receiver::attach_on(open()?)?;
@@ -128,7 +128,7 @@ fn through_emulator(
 }
 
 /// Uses as many threads and connections as the emulator's client, and in total as many frames in flight.
-fn through_echo(shape: &Shape, echo: &SecuredEcho, count: u32) -> io::Result<Passed> {
+fn through_echo(shape: &Shape, echo: &SecuredEcho, count: u32) -> io::Result<RoundResult> {
     let mut streams = [
         connect(shape, &echo.listener)?,
         connect(shape, &echo.listener)?,

@@ -74,7 +74,7 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
 
 /// The cost of the two operations in microseconds: elapsed, and of the emulator's processor.
 #[derive(Debug, Clone, Copy)]
-struct Passed {
+struct CostPerOperation {
     time: f64,
     cost: f64,
 }
@@ -112,7 +112,7 @@ impl Worker {
         emulator: &Emulator,
         count: u32,
         work: fn(&mut Self) -> io::Result<()>,
-    ) -> io::Result<Passed> {
+    ) -> io::Result<CostPerOperation> {
         let before = at_rest(emulator.pid())?;
         let begin = Instant::now();
         for _ in 0..count {
@@ -120,7 +120,7 @@ impl Worker {
         }
         let took = begin.elapsed();
         let used = at_rest(emulator.pid())? - before;
-        Ok(Passed {
+        Ok(CostPerOperation {
             time: took.as_secs_f64() * 1e6 / f64::from(count),
             cost: used.as_secs_f64() * 1e6 / f64::from(count),
         })

@@ -15,7 +15,7 @@ use crate::statistics::Rounds;
 
 /// Seconds that a round trip took.
 #[derive(Debug, Clone, Copy)]
-struct Took {
+struct RoundTripSeconds {
     send: f64,
     all: f64,
 }
@@ -42,7 +42,9 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
             round_trip(&unoptimised, messages)?,
         ));
     }
-    let each = |of: fn(&(Took, Took)) -> f64| pairs.iter().map(of).collect::<Rounds>();
+    let each = |of: fn(&(RoundTripSeconds, RoundTripSeconds)) -> f64| {
+        pairs.iter().map(of).collect::<Rounds>()
+    };
     report.note(
         "10,000 messages, optimised",
         format!("{} s", each(|(fast, _)| fast.all)),
@@ -60,14 +62,14 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     Ok(())
 }
 
-fn round_trip(program: &Path, messages: u32) -> io::Result<Took> {
+fn round_trip(program: &Path, messages: u32) -> io::Result<RoundTripSeconds> {
     let mut command = Command::new(program);
     command.args([ROLE, "round-trip", &messages.to_string()]);
     let output = command.stderr(Stdio::inherit()).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let mut seconds = text.split_whitespace().flat_map(str::parse);
     match (seconds.next(), seconds.next()) {
-        (Some(send), Some(all)) => Ok(Took { send, all }),
+        (Some(send), Some(all)) => Ok(RoundTripSeconds { send, all }),
         _ => Err(io::Error::other(format!(
             "the round trip ended with {}",
             output.status

@@ -1,10 +1,10 @@
 //! The changes of an operation that must outlive the process, as rows of a store that the owner of the entity writes.
 //!
-//! After [`crate::Entity::keep_changes`] an entity records which messages, session states and ids of duplicate detection an
+//! After [`crate::Entity::record_changes`] an entity records which messages, session states and ids of duplicate detection an
 //! operation touched; [`crate::Entity::take_changes`] turns them into rows. A row has the whole state of its subject, so
 //! that only the last row of a subject counts. The sent bytes of a message are stored apart from its row, under a [`BodyId`]
 //! that stays with the message when it is moved or copied, so that they are written once. Once written, the body need not
-//! stay in memory ([`crate::Entity::leave_out_body`]); the row has what the broker itself reads.
+//! stay in memory ([`crate::Entity::drop_body`]); the row has what the broker itself reads.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -26,7 +26,7 @@ pub struct Changes {
     /// Current rows by key; `None` where the row is removed. Each key occurs once.
     pub rows: Vec<(RowKey, Option<Vec<u8>>)>,
     /// References from rows to bodies that were added.
-    pub gained: Vec<Gained>,
+    pub gained: Vec<BodyReference>,
     /// References from rows to bodies that were removed.
     pub lost: Vec<BodyId>,
     /// Whether the description, or the rules of a topic, may have changed.
@@ -39,7 +39,7 @@ pub struct Changes {
 
 /// A new reference from a row to the bytes of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Gained {
+pub struct BodyReference {
     /// The id of the bytes.
     pub body: BodyId,
     /// The bytes; `None` if they were written before and are no longer in memory.
@@ -151,7 +151,7 @@ impl BodyCounts {
 
     /// Counts the references that an operation changed; passes the bodies to write and remove to `change` in order.
     pub fn follow(&mut self, changes: &mut Changes, mut change: impl FnMut(BodyChange)) {
-        for Gained { body, bytes, .. } in &changes.gained {
+        for BodyReference { body, bytes, .. } in &changes.gained {
             let count = self.0.entry(*body).or_default();
             *count += 1;
             if *count == 1 {

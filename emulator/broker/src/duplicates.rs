@@ -94,7 +94,7 @@ impl History {
     }
 
     /// Records changed ids from now on.
-    pub(crate) fn keep_changes(&mut self) {
+    pub(crate) fn record_changes(&mut self) {
         self.touched = Some(Box::default());
     }
 

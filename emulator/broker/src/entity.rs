@@ -1,8 +1,8 @@
 //! A queue, topic or subscription: its messages, its dead-letter queues, and the moves between them.
 
-pub(crate) mod kept;
 pub(crate) mod operation;
 mod partition;
+pub(crate) mod persistence;
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::settings::{NamespaceSettings, Tier};
 use crate::size_in_use::{PendingBytes, Reservation, SizeInUse};
 use crate::store::MessageStore;
 use crate::time::{Deadline, Timestamp};
-use kept::Kept;
+use persistence::RecordedState;
 
 /// A queue, a topic or a subscription. Its operations are in `operation/`.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub struct Entity {
     indexed_deadline: Deadline,
     is_indexed_as_busy: bool,
     /// The stored state, if changes are stored.
-    kept: Option<Box<Kept>>,
+    persistence: Option<Box<RecordedState>>,
 }
 
 /// The state of an entity in the indexes of its namespace.
@@ -162,7 +162,7 @@ impl Entity {
             pending_bytes: PendingBytes::default(),
             indexed_deadline: Deadline::NONE,
             is_indexed_as_busy: false,
-            kept: None,
+            persistence: None,
         }
     }
 
@@ -368,7 +368,7 @@ impl Entity {
 
     /// Runs an operation of a client: runs what is due, marks the entity as used, and at the end reserves ready messages for
     /// receivers.
-    fn verb<T>(
+    fn client_operation<T>(
         &mut self,
         cx: &mut Context<'_>,
         work: impl FnOnce(&mut Self, &mut Context<'_>) -> T,

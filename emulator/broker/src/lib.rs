@@ -29,14 +29,15 @@ mod store;
 mod time;
 mod timeline;
 
-pub use changes::{BodyChange, BodyCounts, BodyId, Changes, DamagedRow, Gained, RowKey};
+pub use changes::{BodyChange, BodyCounts, BodyId, BodyReference, Changes, DamagedRow, RowKey};
 pub use context::{Context, Effect, Effects};
 pub use description::{ClientAffinity, EntityDescription, EntityKind, EntityStatus, Problem};
 pub use entity::operation::accept_session::{AcceptSessionError, AcceptedSession, SessionAccess};
 pub use entity::operation::dead_letter::TransferFailure;
 pub use entity::operation::forward::RETRY_INTERVAL;
 pub use entity::operation::inspect::{
-    Act, ActError, Held, InspectedMessage, MessageState, ResubmitError, resubmit,
+    InspectedMessage, MessageAction, MessageActionError, MessageLocation, MessageState,
+    ResubmitError, resubmit,
 };
 pub use entity::operation::peek::Peeked;
 pub use entity::operation::receive::ReceiveDeferredError;

@@ -7,10 +7,10 @@ mod annotations;
 mod application;
 mod edit;
 mod encode;
-mod left_out;
 mod limits;
 mod properties;
 mod sections;
+mod stored_body;
 
 use std::borrow::Cow;
 use std::num::NonZeroU64;
@@ -27,8 +27,8 @@ use crate::ids::IdSource;
 use crate::time::Timestamp;
 use edit::Overlay;
 pub(crate) use edit::Replaced;
-pub(crate) use left_out::Beginning;
 use sections::Sections;
+pub(crate) use stored_body::MessagePrefix;
 
 /// Largest payload that is copied when a message is accepted, equal to the largest frame of a connection: a slice of a read
 /// block would keep the whole block, up to 1 MiB, in memory for as long as the message stays. A message of several frames
@@ -54,9 +54,9 @@ impl Message {
         let (payload, sections) = in_standard_form(payload)?;
         let header = encode::Header::parse(sections.header(&payload))?;
         let properties = sections.properties(&payload);
-        let glance = properties::glance(properties)?;
-        let time_to_live = header.time_to_live(&glance)?;
-        let spliced = match glance.has_message_id {
+        let summary = properties::summary(properties)?;
+        let time_to_live = header.time_to_live(&summary)?;
+        let spliced = match summary.has_message_id {
             true => None,
             false => Some(properties::with_message_id(properties, &generate_id(ids))?),
         };
@@ -69,7 +69,7 @@ impl Message {
                 overlay = Some(Box::new(Overlay::with_properties(spliced)));
                 (payload, sections)
             }
-            None => (settle_in(payload), sections),
+            None => (copy_small(payload), sections),
         };
         let message = Self {
             payload,
@@ -139,7 +139,7 @@ impl Message {
 
     /// Converts the instants of a message that was just sent into the namespace's time, which is `ahead` milliseconds later
     /// than the client's (decision D20).
-    pub fn enter(&mut self, ahead: i64) {
+    pub fn shift_to_namespace_time(&mut self, ahead: i64) {
         let found = annotations::schedule(self.annotations()).filter(|_| ahead != 0);
         let Some((instant, from_end)) = found else {
             return;
@@ -167,7 +167,7 @@ impl Message {
     }
 
     /// Returns whether the message in its current form exceeds the limits of headers (decision D23).
-    pub fn outgrown(&self) -> bool {
+    pub fn exceeds_header_limit(&self) -> bool {
         let replaced = self.replaced_application();
         self.headers_size() > limits::HEADERS
             || replaced.is_some_and(|section| application::check(section).is_err())
@@ -268,7 +268,7 @@ fn in_standard_form(payload: Bytes) -> Result<(Bytes, Sections), MessageError> {
 }
 
 /// Copies a small payload into memory of its own.
-fn settle_in(payload: Bytes) -> Bytes {
+fn copy_small(payload: Bytes) -> Bytes {
     if payload.len() <= COPY_LIMIT {
         Bytes::copy_from_slice(&payload)
     } else {

@@ -119,7 +119,7 @@ impl<E: EntityCell> Namespace<E> {
         let last = self.names.last_key_value();
         let id = EntityId(last.map_or(1, |(last, _)| last.0 + 1));
         let made = Arc::new(make(id));
-        self.forget_a_name();
+        self.forget_oldest_name();
         let id = made.id();
         self.names.insert(id, path.clone());
         self.by_path.insert(path.clone(), (id, Arc::clone(&made)));
@@ -182,7 +182,7 @@ impl<E: EntityCell> Namespace<E> {
     }
 
     /// Forgets the name of the oldest deleted entity if too many are remembered.
-    fn forget_a_name(&mut self) {
+    fn forget_oldest_name(&mut self) {
         if self.names.len() >= NAMES
             && let Some(first) = self.gone.pop_front()
         {

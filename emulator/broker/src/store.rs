@@ -4,6 +4,7 @@
 //! [`crate::StorePolicy`]s. Every index here is derived from `entries`; `invariants.rs` states how.
 
 mod change;
+pub(crate) mod changed_entries;
 mod enlistments;
 mod forwards;
 mod indexes;
@@ -14,7 +15,6 @@ pub(crate) mod row;
 mod selecting;
 mod serving;
 pub(crate) mod sessions;
-pub(crate) mod touched;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -28,12 +28,12 @@ use crate::message::Message;
 use crate::policy::StorePolicy;
 use crate::time::{Deadline, Timestamp};
 pub(crate) use change::Due;
+use changed_entries::ChangedEntries;
 use enlistments::Enlistments;
 use forwards::Forwards;
 use indexes::{DeadlineIndex, SegmentedMap, SequenceSet};
 use receivers::Receivers;
 use sessions::Sessions;
-use touched::Touched;
 
 /// Messages in order of arrival, their receivers and their deadlines.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ pub struct MessageStore {
     sessions: Option<Box<Sessions>>,
     size: u64,
     /// Touched entries, if changes are stored.
-    touched: Option<Box<Touched>>,
+    changed_entries: Option<Box<ChangedEntries>>,
 }
 
 impl MessageStore {
@@ -87,7 +87,7 @@ impl MessageStore {
             receivers: Receivers::default(),
             sessions: policy.has_sessions().then(|| Box::new(Sessions::new())),
             size: 0,
-            touched: None,
+            changed_entries: None,
         }
     }
 
@@ -129,9 +129,10 @@ impl MessageStore {
     }
 
     /// Returns whether a receiver waits for messages or for a session, or has not taken its reserved messages.
-    pub(crate) fn is_awaited(&self) -> bool {
+    pub(crate) fn has_waiting_receiver(&self) -> bool {
         let sessions = self.sessions.as_ref();
-        self.receivers.is_active() || sessions.is_some_and(|sessions| sessions.is_awaited())
+        self.receivers.is_active()
+            || sessions.is_some_and(|sessions| sessions.has_waiting_receiver())
     }
 
     pub(crate) fn entity(&self) -> EntityId {
@@ -359,18 +360,18 @@ impl Entry {
     }
 
     /// Returns whether it is neither locked nor reserved nor forwarded.
-    pub(crate) fn is_at_rest(&self) -> bool {
+    pub(crate) fn is_available(&self) -> bool {
         matches!(self.state, State::Ready | State::Deferred)
     }
 
     /// Returns whether it is deferred and not locked.
-    pub(crate) fn is_set_aside(&self) -> bool {
+    pub(crate) fn is_deferred_unlocked(&self) -> bool {
         self.state == State::Deferred
     }
 
     /// Returns whether it has expired at `now`.
     pub(crate) fn is_expired(&self, now: Timestamp) -> bool {
-        self.expires_at.has_come(now)
+        self.expires_at.is_due(now)
     }
 
     /// Returns the time to live with which it arrived, in milliseconds: its own up to that of its topic, if any.

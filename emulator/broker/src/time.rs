@@ -42,7 +42,7 @@ impl Deadline {
         (self != Self::NONE).then_some(Timestamp(self.0))
     }
 
-    pub(crate) fn has_come(self, now: Timestamp) -> bool {
+    pub(crate) fn is_due(self, now: Timestamp) -> bool {
         self.get().is_some_and(|at| at <= now)
     }
 }

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn other_ports_and_a_certificate_that_was_given_are_told() {
+    fn other_ports_and_a_given_certificate_are_printed() {
         let settings = settings(5300, None);
         let text = settings.to_string();
         assert!(

@@ -259,7 +259,7 @@ impl NamespaceConfig {
         let mut empty = Self::new(name);
         if text.trim().is_empty() {
             empty.settings.tier = tier;
-            empty.keys = vec![resolve::made_up_key(name, is_taken)];
+            empty.keys = vec![resolve::generate_key(name, is_taken)];
             return Ok(empty);
         }
         let purpose = Purpose {

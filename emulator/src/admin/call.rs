@@ -34,23 +34,23 @@ pub(crate) struct Call<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
-    pub(crate) shape: Shape,
+    pub(crate) body_kind: ResponseBody,
     pub(crate) tag: Option<String>,
 }
 
 /// The body of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum ResponseBody {
     Entry(String),
     Feed(String),
     Nothing,
 }
 
 impl Answer {
-    pub(crate) fn ok(shape: Shape) -> Self {
+    pub(crate) fn ok(body_kind: ResponseBody) -> Self {
         Self {
             status: StatusCode::OK,
-            shape,
+            body_kind,
             tag: None,
         }
     }
@@ -77,10 +77,10 @@ impl Call<'_> {
 
     /// Returns a URL below the namespace with the query of the request, without its page.
     pub(crate) fn url(&self, path: &str) -> String {
-        let (host, kept) = (self.host, &self.query.kept);
-        match kept.is_empty() {
+        let (host, other_parameters) = (self.host, &self.query.other_parameters);
+        match other_parameters.is_empty() {
             true => format!("https://{host}/{path}"),
-            false => format!("https://{host}/{path}?{kept}"),
+            false => format!("https://{host}/{path}?{other_parameters}"),
         }
     }
 
@@ -145,13 +145,13 @@ impl Call<'_> {
         let body = entry(&item, frame, |out: &mut Writer| {
             view.write(self.query, frame, false, out);
         });
-        Answer::ok(Shape::Entry(body)).tagged(self.tag_of(entity))
+        Answer::ok(ResponseBody::Entry(body)).tagged(self.tag_of(entity))
     }
 
-    pub(crate) fn item<'a>(&'a self, view: &'a View, id: String, link: String) -> Item<'a> {
+    pub(crate) fn item<'a>(&'a self, view: &'a View, id: String, link: String) -> Envelope<'a> {
         let name = view.path.topic().map(|(_, name)| name);
         let title = name.unwrap_or(view.path.as_str());
-        Item {
+        Envelope {
             title,
             id,
             link,
@@ -172,7 +172,7 @@ impl Call<'_> {
 
 /// The envelope of a description.
 #[derive(Debug, Clone)]
-pub(crate) struct Item<'a> {
+pub(crate) struct Envelope<'a> {
     pub(crate) title: &'a str,
     /// Its address.
     pub(crate) id: String,
@@ -195,7 +195,11 @@ pub(crate) struct Feed<'a> {
 }
 
 /// Renders one entry as a document of its own.
-pub(crate) fn entry(item: &Item<'_>, frame: Frame, content: impl FnOnce(&mut Writer)) -> String {
+pub(crate) fn entry(
+    item: &Envelope<'_>,
+    frame: Frame,
+    content: impl FnOnce(&mut Writer),
+) -> String {
     let mut out = Writer::new();
     out.open("entry", &[("xmlns", ATOM)]);
     write_item(item, frame, content, &mut out);
@@ -222,7 +226,7 @@ pub(crate) fn feed(feed: &Feed<'_>, frame: Frame, entries: impl FnOnce(&mut Writ
 /// Writes an entry of a list at `base`.
 pub(crate) fn write_entry(
     base: &str,
-    item: &Item<'_>,
+    item: &Envelope<'_>,
     frame: Frame,
     content: impl FnOnce(&mut Writer),
     out: &mut Writer,
@@ -246,7 +250,12 @@ pub(crate) fn listed_services(tracking: Uuid, now: Timestamp, frame: Frame) -> S
     out.finish()
 }
 
-fn write_item(item: &Item<'_>, frame: Frame, content: impl FnOnce(&mut Writer), out: &mut Writer) {
+fn write_item(
+    item: &Envelope<'_>,
+    frame: Frame,
+    content: impl FnOnce(&mut Writer),
+    out: &mut Writer,
+) {
     out.element("id", &item.id);
     out.typed("title", &[("type", "text")], item.title);
     out.element("published", &frame.seconds(item.published));

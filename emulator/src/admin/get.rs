@@ -8,8 +8,8 @@ use servicebus_broker::filter::Rule;
 use servicebus_broker::{EntityKind, EntityPath, Tier};
 use servicebus_config::descriptions::write_rule;
 
-use super::call::{Answer, Call, Shape};
-use super::call::{Feed, Item, entry, feed, listed_services, write_entry};
+use super::call::{Answer, Call, ResponseBody};
+use super::call::{Envelope, Feed, entry, feed, listed_services, write_entry};
 use super::describe::View;
 use super::refusal::ServiceError;
 use super::route::Route;
@@ -75,7 +75,7 @@ impl Call<'_> {
 
     pub(crate) fn show_rule(&self, topic: &SharedEntity, rule: &Rule) -> Answer {
         let id = &self.request_url;
-        let item = Item {
+        let item = Envelope {
             title: &rule.name,
             link: id.clone(),
             id: id.clone(),
@@ -86,12 +86,12 @@ impl Call<'_> {
         let body = entry(&item, self.frame, |out| {
             write_rule(rule, &self.frame.ticks(rule.created_at), false, out);
         });
-        Answer::ok(Shape::Entry(body)).tagged(self.tag_of(topic))
+        Answer::ok(ResponseBody::Entry(body)).tagged(self.tag_of(topic))
     }
 
     fn namespace_info(&self) -> Answer {
         let id = &self.request_url;
-        let item = Item {
+        let item = Envelope {
             title: self.namespace.name(),
             link: id.clone(),
             id: id.clone(),
@@ -102,13 +102,13 @@ impl Call<'_> {
         let body = entry(&item, self.frame, |out| {
             write_namespace(self.namespace, self.frame, out);
         });
-        Answer::ok(Shape::Entry(body))
+        Answer::ok(ResponseBody::Entry(body))
     }
 
     pub(crate) fn no_such_endpoint(&self) -> Answer {
         let now = self.namespace.clock.now();
         let feed = listed_services(self.admin.tracking_id(), now, self.frame);
-        Answer::ok(Shape::Feed(feed))
+        Answer::ok(ResponseBody::Feed(feed))
     }
 }
 
@@ -188,7 +188,7 @@ impl Call<'_> {
             .read(&topic, |entity| entity.rules_of(&path).cloned().collect());
         let page = self.page("Rules", &rules, |rule, base, out| {
             let (id, link) = self.listed(&rule.name);
-            let item = Item {
+            let item = Envelope {
                 title: &rule.name,
                 id,
                 link,
@@ -227,7 +227,11 @@ impl Call<'_> {
         let page = &rest[..top.min(rest.len())];
         let has_more = !page.is_empty() && page.len() < rest.len();
         let next = has_more.then(|| {
-            let and = if self.query.kept.is_empty() { '?' } else { '&' };
+            let and = if self.query.other_parameters.is_empty() {
+                '?'
+            } else {
+                '&'
+            };
             let filter = self
                 .query
                 .filter
@@ -251,7 +255,7 @@ impl Call<'_> {
                 write(entry, &self.request_url, out);
             }
         });
-        Answer::ok(Shape::Feed(body))
+        Answer::ok(ResponseBody::Feed(body))
     }
 
     fn write_view(&self, view: &View, id: String, link: String, base: &str, out: &mut Writer) {

@@ -10,7 +10,7 @@ use servicebus_broker::{
 };
 use servicebus_config::descriptions::{DEFAULT_RULE_DESCRIPTION, RULE, description_root};
 
-use super::call::{Answer, Call, Shape};
+use super::call::{Answer, Call, ResponseBody};
 use super::describe::{
     DEFAULT_RULE, KeyGenerator, View, Wanted, check_duplicate_window, name_of_rule, read_entity,
     read_rule,
@@ -288,7 +288,7 @@ impl Call<'_> {
         self.is_update(Some(&tag))?;
         let deleted = self.namespace.delete_entity(path);
         deleted.map_err(|_| ServiceError::no_service())?;
-        Ok(Answer::ok(Shape::Nothing).tagged(tag))
+        Ok(Answer::ok(ResponseBody::Nothing).tagged(tag))
     }
 
     fn delete_rule(&self, topic: &str, name: &str, rule: &str) -> Result<Answer, ServiceError> {
@@ -299,6 +299,6 @@ impl Call<'_> {
         let removal = RuleChange::Remove(rule.to_owned());
         let removed = self.namespace.change_rules(&topic, &path, removal);
         removed.map_err(|_| ServiceError::no_service())?;
-        Ok(Answer::ok(Shape::Nothing).tagged(tag))
+        Ok(Answer::ok(ResponseBody::Nothing).tagged(tag))
     }
 }

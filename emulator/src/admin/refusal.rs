@@ -16,7 +16,7 @@ pub(crate) const MORE: &str = "To know more visit https://aka.ms/sbResourceMgrEx
 
 /// The part of the service that responds: their tracking ids and system trackers differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Speaker {
+enum Responder {
     Gateway,
     /// The part for subscriptions and rules.
     BackEnd,
@@ -27,7 +27,7 @@ enum Speaker {
 pub(crate) struct ServiceError {
     pub(crate) status: StatusCode,
     text: String,
-    speaker: Speaker,
+    speaker: Responder,
 }
 
 /// The values in the tail of a text.
@@ -45,14 +45,14 @@ impl ServiceError {
         Self {
             status,
             text,
-            speaker: Speaker::Gateway,
+            speaker: Responder::Gateway,
         }
     }
 
     /// Returns the error as the part for subscriptions and rules writes it.
     pub(crate) fn by_back_end(self) -> Self {
         Self {
-            speaker: Speaker::BackEnd,
+            speaker: Responder::BackEnd,
             ..self
         }
     }
@@ -152,13 +152,13 @@ impl ServiceError {
         let at = at.strftime("%Y-%m-%dT%H:%M:%S");
         let text = &self.text;
         match self.speaker {
-            Speaker::Gateway => format!(
+            Responder::Gateway => format!(
                 "{text}{}TrackingId:{tracking}_G0, SystemTracker:{}:{}, Timestamp:{at}",
                 gap(text),
                 quote(host),
                 quote(path)
             ),
-            Speaker::BackEnd => format!(
+            Responder::BackEnd => format!(
                 "{text}{}TrackingId:{tracking}_B0, SystemTracker:NoSystemTracker, Timestamp:{at}",
                 gap(text)
             ),

@@ -49,7 +49,7 @@ pub(crate) enum Route {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Query {
     /// The query as written, without the parameters of pages; empty if there was none.
-    pub(crate) kept: String,
+    pub(crate) other_parameters: String,
     pub(crate) api_version: Option<String>,
     pub(crate) skip: Option<usize>,
     pub(crate) top: Option<usize>,
@@ -163,26 +163,26 @@ impl Query {
                 "$filter" => read.filter = Some(decode(&value.replace('+', " "))),
                 "api-version" => {
                     read.api_version = Some(decode(value));
-                    read.keep(pair);
+                    read.keep_other(pair);
                 }
-                _ => read.keep(pair),
+                _ => read.keep_other(pair),
             }
         }
         Ok(read)
     }
 
     /// Returns whether the client uses this version or a later one; one without a version uses the first.
-    pub(crate) fn speaks(&self, version: &str) -> bool {
+    pub(crate) fn is_at_least(&self, version: &str) -> bool {
         self.api_version
             .as_deref()
             .is_some_and(|own| own >= version)
     }
 
-    fn keep(&mut self, pair: &str) {
-        if !self.kept.is_empty() {
-            self.kept.push('&');
+    fn keep_other(&mut self, pair: &str) {
+        if !self.other_parameters.is_empty() {
+            self.other_parameters.push('&');
         }
-        self.kept.push_str(pair);
+        self.other_parameters.push_str(pair);
     }
 }
 
@@ -278,9 +278,13 @@ mod tests {
         );
         let query = query.unwrap();
         assert_eq!((query.skip, query.top), (Some(1), Some(2)));
-        assert_eq!(query.kept, "timeout=60&API-Version=2021-05");
-        assert!(query.speaks("2021-05") && query.speaks("2017-04") && !query.speaks("2024-05"));
-        assert!(!Query::default().speaks("2021-05"));
+        assert_eq!(query.other_parameters, "timeout=60&API-Version=2021-05");
+        assert!(
+            query.is_at_least("2021-05")
+                && query.is_at_least("2017-04")
+                && !query.is_at_least("2024-05")
+        );
+        assert!(!Query::default().is_at_least("2021-05"));
         let filter = Query::parse("$filter=startswith(path,+%27a%27)+eq+true").unwrap();
         assert_eq!(
             filter.filter.as_deref(),

@@ -188,11 +188,14 @@ impl Call<'_> {
     }
 
     async fn read(&self, body: Body) -> Result<Value, Refusal> {
-        let patience = self.shared.options.patience;
-        let bytes = timeout(patience, read_at_most(MAX_BODY, body))
+        let step_timeout = self.shared.options.step_timeout;
+        let bytes = timeout(step_timeout, read_at_most(MAX_BODY, body))
             .await
             .map_err(|_| {
-                let text = format!("The body did not come within {} s.", patience.as_secs_f64());
+                let text = format!(
+                    "The body did not come within {} s.",
+                    step_timeout.as_secs_f64()
+                );
                 Refusal::new(StatusCode::REQUEST_TIMEOUT, "RequestTimeout", text)
             })?;
         let bytes = bytes.map_err(|(status, text)| {

@@ -128,7 +128,7 @@ impl Call<'_> {
             _ => Err(self.unsupported()),
         }?;
         if method != "GET" {
-            namespace.changes_told().await;
+            namespace.changes_written().await;
         }
         Ok(answer)
     }

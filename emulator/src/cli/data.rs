@@ -18,15 +18,15 @@ const MAX_PROBLEMS: usize = 100;
 
 /// A data directory and the operation on it.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
-pub struct DataVerb {
+pub struct DataCommand {
     /// The data directory (the value of --data)
     directory: PathBuf,
     #[command(subcommand)]
-    verb: Verb,
+    action: Action,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
-enum Verb {
+enum Action {
     /// Read the whole directory, print its entities with their message counts, list damage and exit with 1 if there is any
     Check,
     /// Print the topology and the messages of each namespace as JSON, in the format of the control API
@@ -36,12 +36,12 @@ enum Verb {
 }
 
 /// Runs the operation; the error is the text to print before exiting with 1.
-pub fn run_data(data: &DataVerb) -> Result<(), String> {
+pub fn run_data(data: &DataCommand) -> Result<(), String> {
     let directory = &data.directory;
-    match data.verb {
-        Verb::Check => check(directory),
-        Verb::Export => export::run(directory),
-        Verb::Compact => compact(directory)
+    match data.action {
+        Action::Check => check(directory),
+        Action::Export => export::run(directory),
+        Action::Compact => compact(directory)
             .map_err(|error| error.to_string())
             .map(|(before, after)| print(&format!("{before} bytes before, {after} bytes after"))),
     }

@@ -164,7 +164,7 @@ fn client_settings_take_the_options_of_run() {
 }
 
 #[test]
-fn who_may_use_the_control_api_is_asked_for() {
+fn the_control_api_requires_its_token() {
     let access = run(&[
         "--allow-host",
         "CI.example.com,bus.example.com",
@@ -279,7 +279,7 @@ fn bad_arguments_are_refused() {
 }
 
 #[test]
-fn help_tells_what_a_newcomer_needs() {
+fn help_shows_what_a_newcomer_needs() {
     let help = parse(&["--help"]).expect_err("help is no command");
     assert_eq!(help.exit_code(), 0);
     let help = help.to_string();

@@ -18,9 +18,9 @@ pub(super) struct PortOption(pub(super) Option<u16>);
 
 /// A token that clap does not validate, because clap prints values that it rejects.
 #[derive(Clone)]
-pub(super) struct GivenToken(String);
+pub(super) struct TokenOption(String);
 
-impl GivenToken {
+impl TokenOption {
     pub(super) fn read(text: &str) -> Result<Self, Infallible> {
         Ok(Self(text.to_owned()))
     }
@@ -33,7 +33,7 @@ impl GivenToken {
     }
 }
 
-impl fmt::Debug for GivenToken {
+impl fmt::Debug for TokenOption {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("GivenToken").finish_non_exhaustive()
     }

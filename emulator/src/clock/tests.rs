@@ -60,30 +60,30 @@ async fn an_instant_is_looked_for_again_and_again() {
     let (put, clock) = wall();
     let real = &clock.real;
     let (near, far) = (START / 1000 + 3, START / 1000 + 7200);
-    assert_eq!(real.look_at(near), Duration::from_secs(3));
-    assert_eq!(real.look_at(far), RECHECK);
+    assert_eq!(real.check_at(near), Duration::from_secs(3));
+    assert_eq!(real.check_at(far), RECHECK);
     tokio::time::advance(RECHECK).await;
-    assert_eq!(real.look_at(far), 2 * RECHECK);
+    assert_eq!(real.check_at(far), 2 * RECHECK);
     put.store(7_200_000, Ordering::Relaxed);
-    assert_eq!(real.look_at(far), RECHECK, "it has come");
+    assert_eq!(real.check_at(far), RECHECK, "it has come");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_walk_ends_exactly_where_it_should() {
+async fn an_advance_ends_exactly_at_its_target() {
     let (_, clock) = wall();
     clock.freeze();
     let start = clock.now();
-    let walk = clock.begin_walk(Duration::from_secs(60));
-    walk.step_to(start + Duration::from_secs(20));
+    let advance = clock.begin_advance(Duration::from_secs(60));
+    advance.step_to(start + Duration::from_secs(20));
     assert_eq!(clock.now(), start + Duration::from_secs(20));
-    walk.step_to(start + Duration::from_secs(10));
+    advance.step_to(start + Duration::from_secs(10));
     assert_eq!(
         clock.now(),
         start + Duration::from_secs(20),
         "time ran back"
     );
-    walk.step_to(walk.target);
-    drop(walk);
+    advance.step_to(advance.target);
+    drop(advance);
     assert_eq!(clock.now(), start + Duration::from_secs(60));
     assert!(clock.read().frozen);
     clock.resume();
@@ -94,16 +94,16 @@ async fn a_walk_ends_exactly_where_it_should() {
 #[tokio::test(start_paused = true)]
 async fn flowing_time_is_ahead_by_as_far_as_it_was_walked() {
     let (put, clock) = wall();
-    let walk = clock.begin_walk(Duration::from_secs(61));
-    assert_eq!(clock.until(walk.target), None);
-    walk.step_to(walk.target);
+    let advance = clock.begin_advance(Duration::from_secs(61));
+    assert_eq!(clock.until(advance.target), None);
+    advance.step_to(advance.target);
     tokio::time::advance(Duration::from_secs(2)).await;
     put.store(3_600_000, Ordering::Relaxed);
-    drop(walk);
+    drop(advance);
     assert_eq!((shown(&clock), clock.ahead()), (3_663_000, 61_000));
-    let walk = clock.begin_walk(Duration::from_secs(100));
-    walk.step_to(clock.now() + Duration::from_secs(9));
-    drop(walk);
+    let advance = clock.begin_advance(Duration::from_secs(100));
+    advance.step_to(clock.now() + Duration::from_secs(9));
+    drop(advance);
     assert_eq!(clock.ahead(), 70_000, "as far as it came");
 }
 

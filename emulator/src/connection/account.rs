@@ -2,12 +2,12 @@
 
 use super::links::Link;
 use super::peer::ClientConnection;
-use super::tokens::Proof;
+use super::tokens::TokenState;
 use crate::memory::{Account, Exceeded};
 use crate::nodes::{Condition, ServiceError};
 
 /// The account of a connection, and the parts of it that are counted only after a change.
-pub(crate) struct Books {
+pub(crate) struct MemoryAccount {
     account: Account,
     /// Bytes of the replies that wait for credit, on all links.
     replies: usize,
@@ -17,7 +17,7 @@ pub(crate) struct Books {
     is_closed: bool,
 }
 
-impl Books {
+impl MemoryAccount {
     pub(crate) fn new(account: Account) -> Self {
         Self {
             account,
@@ -28,7 +28,7 @@ impl Books {
     }
 
     /// Marks the pending replies as changed.
-    pub(crate) fn note_replies(&mut self) {
+    pub(crate) fn mark_replies_changed(&mut self) {
         self.are_replies_changed = true;
     }
 }
@@ -36,18 +36,18 @@ impl Books {
 impl ClientConnection {
     /// Records what the connection holds; `outside` are the bytes of its stream and its input. Closes a connection that
     /// exceeds a limit, and returns the limit.
-    pub(crate) fn settle_account(&mut self, outside: usize) -> Option<Exceeded> {
+    pub(crate) fn update_account(&mut self, outside: usize) -> Option<Exceeded> {
         let held = outside + self.held_bytes();
-        if self.books.is_closed {
-            self.books.account.set(held);
+        if self.memory.is_closed {
+            self.memory.account.set(held);
             return None;
         }
         let exceeded = self
-            .books
+            .memory
             .account
             .hold(held, self.largest_message())
             .err()?;
-        self.books.is_closed = true;
+        self.memory.is_closed = true;
         let refusal = ServiceError::new(Condition::ResourceLimitExceeded, exceeded.to_string());
         let text = self.client.track_quietly(&refusal, None);
         tracing::warn!(
@@ -61,15 +61,16 @@ impl ClientConnection {
 
     /// Returns the largest message of the namespace, once the client has an accepted token.
     fn largest_message(&self) -> Option<u64> {
-        let has_proved = matches!(self.client.proof, Proof::Given(_)) || self.client.is_open();
-        has_proved.then(|| self.client.tier().max_large_message_size())
+        let is_authenticated =
+            matches!(self.client.token_state, TokenState::Accepted(_)) || self.client.is_open();
+        is_authenticated.then(|| self.client.tier().max_large_message_size())
     }
 
     fn held_bytes(&mut self) -> usize {
-        if std::mem::take(&mut self.books.are_replies_changed) {
-            self.books.replies = self.links.values().map(waiting).sum();
+        if std::mem::take(&mut self.memory.are_replies_changed) {
+            self.memory.replies = self.links.values().map(waiting).sum();
         }
-        self.engine.held() + self.outcomes.held() + self.client.grants.held() + self.books.replies
+        self.engine.held() + self.outcomes.held() + self.client.grants.held() + self.memory.replies
     }
 }
 

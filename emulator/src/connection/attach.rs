@@ -291,7 +291,7 @@ impl ClientConnection {
     pub(crate) fn forget(&mut self, link: LinkId) {
         // Dropped last: the link's entity may be deleted with it.
         let _scope = self.links.take_scope(link);
-        self.books.note_replies();
+        self.memory.mark_replies_changed();
         self.forget_faulted(link);
         self.leave_identifier(link);
         let receiver = match self.links.remove(link) {

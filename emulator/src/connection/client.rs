@@ -1,5 +1,4 @@
-//! Who is at the other end of a connection: its namespace, what it has proved, what it may do, and how it is told that it
-//! may not.
+//! The client of a connection: its namespace, its accepted tokens and its rights, and the errors for missing rights.
 //!
 //! How client libraries introduce themselves, and which of them needs what (seen with the versions that `tests/sdks` pins,
 //! unless another source is named).
@@ -26,7 +25,7 @@ use servicebus_broker::{EntityKind, EntityPath, SubQueue, Tier};
 
 use super::identifiers::Identifiers;
 use super::peer::ClientConnection;
-use super::tokens::Proof;
+use super::tokens::TokenState;
 use crate::auth::{Claim, Claims, Grants, TokenCheck};
 use crate::namespace::{Attempt, Caller, Namespace, SharedEntity, check_claim, system_tracker};
 use crate::nodes::{Address, Condition, Destination, ServiceError, no_namespace};
@@ -49,7 +48,7 @@ pub(crate) struct Client {
     pub(crate) namespace: Option<Arc<Namespace>>,
     pub(crate) caller: Caller,
     pub(crate) grants: Grants,
-    pub(crate) proof: Proof,
+    pub(crate) token_state: TokenState,
     /// The host name that the client asked for.
     pub(crate) host: String,
     /// The name of the first key that the client used.
@@ -74,7 +73,7 @@ impl Client {
         let id = shared.next_connection();
         Self {
             caller: Caller::new(id, shared.options.seed),
-            proof: Proof::Owed(shared.real.elapsed() + shared.options.patience),
+            token_state: TokenState::Pending(shared.real.elapsed() + shared.options.step_timeout),
             id,
             wake_handle: Arc::default(),
             namespace: None,
@@ -93,7 +92,7 @@ impl Client {
     }
 
     /// Sets the namespace: from here on its idle state includes this connection, and its timeline knows the client's name.
-    pub(crate) fn belong_to(&mut self, namespace: Arc<Namespace>) {
+    pub(crate) fn set_namespace(&mut self, namespace: Arc<Namespace>) {
         namespace.router.enter(self.id, &self.wake_handle);
         self.wake_handle.connecting();
         if !self.container_id.is_empty() {
@@ -106,7 +105,7 @@ impl Client {
         if self.namespace.is_none()
             && let Some(namespace) = self.shared.namespaces.of_host(host)
         {
-            self.belong_to(namespace);
+            self.set_namespace(namespace);
         }
     }
 
@@ -118,7 +117,7 @@ impl Client {
         // Checked first: a client without a token must not learn which names exist.
         self.check_any_claim(&address.path())?;
         let entity = namespace.reach(&address.entity, &self.host)?;
-        entity.check_whole(&self.host)?;
+        entity.check_not_broken(&self.host)?;
         Ok(entity)
     }
 
@@ -283,7 +282,7 @@ impl Client {
         if let Some(namespace) = &self.namespace {
             let attempt = std::mem::take(&mut self.attempt);
             let refusal = (condition, text);
-            namespace.note_refused_attempt(self.caller.client, place, &attempt, refusal);
+            namespace.record_refused_attempt(self.caller.client, place, &attempt, refusal);
         }
     }
 }

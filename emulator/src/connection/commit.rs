@@ -231,7 +231,9 @@ impl ClientConnection {
         let scheduled = parts.iter().any(|message| message.scheduled_at().is_some());
         if let Some(namespace) = self.client.namespace.as_ref().filter(|_| scheduled) {
             let ahead = namespace.clock.ahead();
-            parts.iter_mut().for_each(|message| message.enter(ahead));
+            parts
+                .iter_mut()
+                .for_each(|message| message.shift_to_namespace_time(ahead));
         }
         match size > limit && scheduled {
             true => Err(too_large()),

@@ -60,7 +60,7 @@ impl ClientConnection {
     pub(crate) fn acquire_reserved(&mut self) {
         self.client
             .wake_handle
-            .answer(&mut self.client.caller.woken, &mut self.client.caller.lost);
+            .take_woken(&mut self.client.caller.woken, &mut self.client.caller.lost);
         self.detach_lost();
         if self.engine.output_len() < OUTPUT_HIGH {
             self.resume_postponed();
@@ -165,7 +165,7 @@ impl ClientConnection {
             entity.acquire(cx, kind, receiver_id, max as usize, bytes, &mut taken);
             missing = namespace.missing_bodies_of(&taken);
             // A receiver that must look at more messages was woken, and continues behind the others.
-            entity.reserved(kind, receiver_id) > 0 && !entity.is_looking(kind, receiver_id)
+            entity.reserved(kind, receiver_id) > 0 && !entity.is_searching(kind, receiver_id)
         });
         missing.fill(taken.iter_mut().map(|delivery| &mut delivery.message));
         self.outbound.taken = taken;
@@ -176,7 +176,7 @@ impl ClientConnection {
     /// Writes the taken messages of a link.
     pub(crate) fn write_taken(&mut self, link: LinkId) {
         if !self.outbound.taken.is_empty() {
-            self.note_use_of(link, self.client.shared.real.elapsed());
+            self.record_use_of(link, self.client.shared.real.elapsed());
         }
         let (Some(namespace), Some(Link::Receiver(receiver))) =
             (&self.client.namespace, self.links.get(link))
@@ -219,7 +219,7 @@ impl ClientConnection {
         else {
             return;
         };
-        if !receiver.drain || self.faults.puts_off(link) {
+        if !receiver.drain || self.faults.delays_deliveries(link) {
             return;
         }
         let (kind, receiver_id) = (receiver.kind, receiver.receiver_id);

@@ -3,10 +3,10 @@
 //! A matched event is handled like any other, before or after the fault's effect, or not at all. The collected work of its
 //! entity is committed before it, and the event is committed alone, so that a fault affects nothing else.
 
+mod delays;
 mod deliveries;
 mod inject;
-mod later;
+mod match_context;
 mod refuse;
-mod sight;
 
-pub(crate) use later::{ConnectionFaults, link_of};
+pub(crate) use delays::{ConnectionFaults, link_of};

@@ -53,14 +53,14 @@ impl ClientConnection {
     }
 
     /// Records a client's operation on a link as its use.
-    pub(crate) fn note_use(&mut self, event: &Event, now: Duration) {
+    pub(crate) fn record_use(&mut self, event: &Event, now: Duration) {
         if let Some(link) = link_of(event) {
-            self.note_use_of(link, now);
+            self.record_use_of(link, now);
         }
     }
 
     /// Records a delivery on a link, or a request in its name, as its use.
-    pub(crate) fn note_use_of(&mut self, link: LinkId, now: Duration) {
+    pub(crate) fn record_use_of(&mut self, link: LinkId, now: Duration) {
         if self.has_idle_timeouts() {
             self.idle.links.insert(link, now);
         }

@@ -42,7 +42,7 @@ impl ClientConnection {
             return self.resolve(attach);
         }
         let nowhere = |refusal| (refusal, None);
-        if attach.lasting().is_dynamic {
+        if attach.terminus_lifetime().is_dynamic {
             return self.attach_temporary(link, attach).map_err(nowhere);
         }
         if attach.role() == LinkRole::Receiver && !attach.has_source() {
@@ -70,7 +70,7 @@ impl ClientConnection {
         link: LinkId,
         attach: &AttachRequest,
     ) -> Result<Link, ServiceError> {
-        let policy = attach.lasting().lifetime_policy;
+        let policy = attach.terminus_lifetime().lifetime_policy;
         if policy.is_some_and(|policy| policy != DELETE_ON_CLOSE) {
             let text = format!(
                 "The link '{}' asks for a node with another lifetime policy than delete-on-close, which is the one that \
@@ -207,7 +207,7 @@ impl Client {
     ) -> Result<SubscriptionRequest<'a>, ServiceError> {
         self.check_claim(topic.as_str(), Claim::Listen)?;
         let selector = self.selector(attach)?;
-        let is_durable = attach.lasting().is_durable;
+        let is_durable = attach.terminus_lifetime().is_durable;
         let is_shared = attach.has_capability(SHARED);
         let client_id = self.client_id(attach.has_capability(GLOBAL));
         let is_named = is_durable || is_shared;

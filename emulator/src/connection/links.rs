@@ -300,7 +300,7 @@ impl ClientConnection {
             | Event::Refused(_)
             | Event::Closed { .. } => return,
         };
-        self.note_delivery(link, delivery);
+        self.record_delivery(link, delivery);
         if let Some(Link::Sender(sender)) = self.links.get_mut(link)
             && !settled
         {

@@ -27,23 +27,23 @@ const REPEATED_AFTER: [Duration; 6] = [
 /// Outcomes that are still to be sent.
 pub(crate) struct Outcomes {
     /// Whether the client may lose outcomes.
-    are_lost: bool,
+    repeats_outcomes: bool,
     /// The latest delivery of each link of such a client.
-    latest: HashMap<LinkId, Latest>,
+    latest: HashMap<LinkId, LatestDelivery>,
     /// When repeated outcomes are sent next.
     due: BTreeSet<(Duration, LinkId)>,
     /// Outcomes that a fault holds back.
-    back: Vec<HeldBack>,
+    back: Vec<HeldBackOutcome>,
 }
 
 /// The latest delivery of a link.
-struct Latest {
+struct LatestDelivery {
     delivery: DeliveryNumber,
-    repeated: Option<Repeated>,
+    repeated: Option<RepeatedOutcome>,
 }
 
 /// A repeated outcome, whose delivery the client may not have entered yet.
-struct Repeated {
+struct RepeatedOutcome {
     state: DeliveryState,
     due: Duration,
     /// How often it was repeated.
@@ -51,7 +51,7 @@ struct Repeated {
 }
 
 /// An outcome that is sent after later ones of its link.
-struct HeldBack {
+struct HeldBackOutcome {
     link: LinkId,
     delivery: DeliveryNumber,
     /// How many of them are still to come.
@@ -63,7 +63,7 @@ struct HeldBack {
 impl Outcomes {
     pub(crate) fn new() -> Self {
         Self {
-            are_lost: false,
+            repeats_outcomes: false,
             latest: HashMap::new(),
             due: BTreeSet::new(),
             back: Vec::new(),
@@ -72,12 +72,12 @@ impl Outcomes {
 
     /// Repeats outcomes from now on.
     pub(crate) fn repeat(&mut self) {
-        self.are_lost = true;
+        self.repeats_outcomes = true;
     }
 
     /// Holds the outcome of this delivery back until `behind` later ones of its link were sent.
     pub(crate) fn hold_back(&mut self, link: LinkId, delivery: DeliveryNumber, behind: u32) {
-        self.back.push(HeldBack {
+        self.back.push(HeldBackOutcome {
             link,
             delivery,
             behind,
@@ -94,9 +94,9 @@ impl Outcomes {
 
     /// Returns the kept bytes.
     pub(crate) fn held(&self) -> usize {
-        self.latest.len() * size_of::<(LinkId, Latest)>()
+        self.latest.len() * size_of::<(LinkId, LatestDelivery)>()
             + self.due.len() * size_of::<(Duration, LinkId)>()
-            + self.back.len() * size_of::<HeldBack>()
+            + self.back.len() * size_of::<HeldBackOutcome>()
     }
 
     /// Returns when the next repetition is due.
@@ -108,7 +108,7 @@ impl Outcomes {
     fn end_repetition(
         &mut self,
         link: LinkId,
-        latest: Latest,
+        latest: LatestDelivery,
     ) -> Option<(DeliveryNumber, DeliveryState)> {
         let repeated = latest.repeated?;
         self.due.remove(&(repeated.due, link));
@@ -131,7 +131,7 @@ impl Outcomes {
             return false;
         }
         let due = now + REPEATED_AFTER[0];
-        latest.repeated = Some(Repeated {
+        latest.repeated = Some(RepeatedOutcome {
             state: state.clone(),
             due,
             // In a transaction this client ignores an outcome that does not settle the delivery.
@@ -147,11 +147,11 @@ impl Outcomes {
 
 impl ClientConnection {
     /// Records a delivery on a link, which proves that the client has entered the earlier ones.
-    pub(crate) fn note_delivery(&mut self, link: LinkId, delivery: DeliveryNumber) {
-        if !self.outcomes.are_lost {
+    pub(crate) fn record_delivery(&mut self, link: LinkId, delivery: DeliveryNumber) {
+        if !self.outcomes.repeats_outcomes {
             return;
         }
-        let latest = Latest {
+        let latest = LatestDelivery {
             delivery,
             repeated: None,
         };
@@ -170,7 +170,7 @@ impl ClientConnection {
         delivery: DeliveryNumber,
         state: impl Into<DeliveryState>,
     ) {
-        if self.has_muted_outcomes() {
+        if self.suppresses_outcomes() {
             return;
         }
         let state = state.into();
@@ -180,23 +180,23 @@ impl ClientConnection {
             own.state = Some(state);
             return;
         }
-        self.tell(now, link, delivery, state);
-        let known = |held: &HeldBack| held.link == link && held.state.is_some();
+        self.send_outcome(now, link, delivery, state);
+        let known = |held: &HeldBackOutcome| held.link == link && held.state.is_some();
         for held in self.outcomes.back.iter_mut().filter(|held| known(held)) {
             held.behind = held.behind.saturating_sub(1);
         }
-        let free = |held: &mut HeldBack| known(held) && held.behind == 0;
-        let freed: Vec<HeldBack> = self.outcomes.back.extract_if(.., free).collect();
+        let free = |held: &mut HeldBackOutcome| known(held) && held.behind == 0;
+        let freed: Vec<HeldBackOutcome> = self.outcomes.back.extract_if(.., free).collect();
         for held in freed {
             if let Some(state) = held.state {
-                self.tell(now, link, held.delivery, state);
+                self.send_outcome(now, link, held.delivery, state);
             }
         }
     }
 
     /// Sends a reply after earlier outcomes.
     pub(crate) fn reply(&mut self, link: LinkId, message: Vec<u8>) {
-        if !self.has_muted_replies() {
+        if !self.suppresses_replies() {
             // Rust reads a reply only after the outcome of its request (wire.md §2.3).
             self.engine.flush();
             self.send_reply(link, message);
@@ -227,14 +227,16 @@ impl ClientConnection {
         }
     }
 
-    fn tell(
+    fn send_outcome(
         &mut self,
         now: Duration,
         link: LinkId,
         delivery: DeliveryNumber,
         state: DeliveryState,
     ) {
-        if !self.outcomes.are_lost || !self.outcomes.may_be_lost(now, link, delivery, &state) {
+        if !self.outcomes.repeats_outcomes
+            || !self.outcomes.may_be_lost(now, link, delivery, &state)
+        {
             self.engine.outcome(link, delivery, state);
         } else if is_terminal(&state) {
             self.engine.outcome_unsettled(link, delivery, state);

@@ -9,7 +9,7 @@ use bytes::BytesMut;
 use servicebus_amqp::{Connection as Engine, Event, Outcome, Output, PeerOpen, Settlement};
 use servicebus_broker::LockToken;
 
-use super::account::Books;
+use super::account::MemoryAccount;
 use super::account::{HANDLED_AT_ONCE, OUTPUT_FULL};
 use super::client;
 use super::client::Client;
@@ -35,7 +35,7 @@ pub(crate) struct ClientConnection {
     pub(crate) idle: Idle,
     pub(crate) transactions: Transactions,
     pub(crate) faults: ConnectionFaults,
-    pub(crate) books: Books,
+    pub(crate) memory: MemoryAccount,
     work: Work,
     pub(crate) turn: Turn,
     pub(crate) outbound: Outbound,
@@ -54,13 +54,13 @@ pub(crate) struct Turn {
 
 impl ClientConnection {
     /// Creates a connection with this origin.
-    pub(crate) fn new(shared: Arc<Shared>, arrival: &ConnectionOrigin) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, origin: &ConnectionOrigin) -> Self {
         let now = shared.real.elapsed();
         let mut client = Client::new(shared);
-        client.transport = arrival.transport();
+        client.transport = origin.transport();
         let config = client.shared.engine_config(client.caller.ids());
-        if let Some(chosen) = client.shared.namespaces.of_arrival(arrival) {
-            client.belong_to(chosen);
+        if let Some(chosen) = client.shared.namespaces.of_origin(origin) {
+            client.set_namespace(chosen);
         }
         Self {
             engine: Engine::new(config, now),
@@ -70,7 +70,7 @@ impl ClientConnection {
             idle: Idle::default(),
             transactions: Transactions::default(),
             faults: ConnectionFaults::default(),
-            books: Books::new(client.shared.memory.open()),
+            memory: MemoryAccount::new(client.shared.memory.open()),
             work: Work::default(),
             turn: Turn::default(),
             client,
@@ -112,16 +112,16 @@ impl ClientConnection {
         let now = self.client.shared.real.elapsed();
         self.turn.handled = 0;
         self.engine.handle_timeout(now);
-        match self.client.wake_handle.news() {
+        match self.client.wake_handle.take_event() {
             None => {}
-            Some(BroadcastEvent::EntitiesChanged) => self.follow_changes(),
+            Some(BroadcastEvent::EntitiesChanged) => self.detach_from_changed_entities(),
             Some(BroadcastEvent::ServiceUpdated) => self.detach_all(),
-            Some(BroadcastEvent::Dismissed) => self.follow_dismissal(),
-            Some(BroadcastEvent::Crashed) => self.vanish(),
+            Some(BroadcastEvent::NamespaceRemoved) => self.close_for_removed_namespace(),
+            Some(BroadcastEvent::Crashed) => self.abort(),
         }
         self.follow_tokens(now);
         let mut work = std::mem::take(&mut self.work);
-        self.release_parked(now, &mut work);
+        self.resume_delayed(now, &mut work);
         // Repeated after each event that the engine waited for: more input may follow a SASL init.
         loop {
             self.engine.receive(now, input);
@@ -133,7 +133,7 @@ impl ClientConnection {
         self.commit(&mut work);
         self.repeat_outcomes(now);
         // Before the receivers take: sessions that timed-out links give back may be theirs.
-        self.refuse_impatient(now);
+        self.refuse_timed_out(now);
         self.detach_due(now);
         self.end_idle(now);
         self.acquire_reserved();
@@ -160,7 +160,7 @@ impl ClientConnection {
 
     fn handle(&mut self, event: Event, now: Duration, work: &mut Work) {
         self.count_arrival(&event);
-        self.note_use(&event, now);
+        self.record_use(&event, now);
         self.act_for(&event, work);
         self.choose_by_token(&event);
         match self.is_watched() {
@@ -324,7 +324,7 @@ impl ClientConnection {
         let untaken =
             is_more || !self.client.caller.woken.is_empty() || !self.client.caller.lost.is_empty();
         // Output that a fault holds back must not keep time from advancing.
-        let is_unwritten = !written && !self.is_silent();
+        let is_unwritten = !written && !self.is_write_paused();
         if written {
             self.outcomes_written();
         }
@@ -342,7 +342,7 @@ impl ClientConnection {
         let timeouts = [
             self.engine.next_timeout(),
             self.outcomes.due(),
-            self.client.proof.due(),
+            self.client.token_state.due(),
             self.links.due(),
             self.idle.due(),
             self.next_real(),
@@ -370,8 +370,8 @@ impl ClientConnection {
     }
 
     /// Returns whether receivers of other connections were woken since the last call.
-    pub(crate) fn has_told_others(&mut self) -> bool {
-        std::mem::take(&mut self.client.caller.told_others)
+    pub(crate) fn has_woken_others(&mut self) -> bool {
+        std::mem::take(&mut self.client.caller.woke_others)
     }
 
     pub(crate) fn is_over(&self) -> bool {

@@ -16,7 +16,7 @@ use super::transact::in_transaction;
 use crate::auth::Claim;
 use crate::namespace::{Attempt, Namespace, SharedEntity};
 use crate::nodes::{
-    Condition, Management, Reply, Request, ServiceError, ShownMessages, change_refusal,
+    Condition, Management, Reply, ReplyMessages, Request, ServiceError, change_refusal,
     enumerate_rules, is_about_rules, is_batch_delete, no_namespace, quote, rule_change, spelling,
 };
 
@@ -115,7 +115,7 @@ impl ClientConnection {
         // A request in the name of a receiver counts as a use of its link.
         let receiver = self.asked_by(request);
         if let Some(link) = receiver.and_then(|id| self.links.of_receiver(id)) {
-            self.note_use_of(link, self.client.shared.real.elapsed());
+            self.record_use_of(link, self.client.shared.real.elapsed());
         }
         let namespace = self.client.namespace.as_ref().ok_or_else(no_namespace)?;
         let path = &entity.path;
@@ -133,7 +133,7 @@ impl ClientConnection {
             Some(id) => Some(self.transactions.find(id)?),
             None => None,
         };
-        let mut shown = None;
+        let mut reply_messages = None;
         let reply = namespace.try_operate(&entity, &mut self.client.caller, |entity, cx| {
             Management {
                 request,
@@ -148,7 +148,7 @@ impl ClientConnection {
                 destination: requests.destination.as_ref(),
                 transaction: open.as_mut().map(|open| &mut open.transaction),
                 store: namespace.store(),
-                shown: &mut shown,
+                reply_messages: &mut reply_messages,
             }
             .perform()
         });
@@ -161,7 +161,7 @@ impl ClientConnection {
                 broken.to_string(),
             ))
         });
-        let reply = reply.and_then(|done| shown.map_or(Ok(done), ShownMessages::reply));
+        let reply = reply.and_then(|done| reply_messages.map_or(Ok(done), ReplyMessages::reply));
         // The entity may have been deleted meanwhile, or by this request.
         reply.map_err(|refusal| match entity.is_deleted() {
             true => ServiceError::not_found(host, path.as_str()),
@@ -266,8 +266,8 @@ impl ClientConnection {
 
     /// Sends a reply, or keeps it until there is credit for it.
     pub(crate) fn send_reply(&mut self, link: LinkId, message: Vec<u8>) {
-        self.note_use_of(link, self.client.shared.real.elapsed());
-        self.books.note_replies();
+        self.record_use_of(link, self.client.shared.real.elapsed());
+        self.memory.mark_replies_changed();
         let Some(Link::Replies(replies)) = self.links.get_mut(link) else {
             return;
         };
@@ -291,7 +291,7 @@ impl ClientConnection {
     }
 
     pub(crate) fn send_waiting(&mut self, link: LinkId) {
-        self.books.note_replies();
+        self.memory.mark_replies_changed();
         let Some(Link::Replies(replies)) = self.links.get_mut(link) else {
             return;
         };
@@ -332,7 +332,7 @@ fn present(
         false => Some(Arc::clone(entity)),
     };
     let found = found.ok_or_else(|| ServiceError::not_found(host, entity.path.as_str()))?;
-    found.check_whole(host)?;
+    found.check_not_broken(host)?;
     Ok(found)
 }
 

@@ -55,7 +55,7 @@ impl ClientConnection {
         }
         Ok(Link::Waiting(Waiting {
             receiver,
-            until: self.client.shared.real.elapsed() + request.patience,
+            until: self.client.shared.real.elapsed() + request.wait_timeout,
             request,
         }))
     }
@@ -133,14 +133,14 @@ impl ClientConnection {
     }
 
     /// Refuses links whose wait for a session has timed out.
-    pub(crate) fn refuse_impatient(&mut self, now: Duration) {
+    pub(crate) fn refuse_timed_out(&mut self, now: Duration) {
         while let Some(link) = self.links.next_timed_out(now) {
             // It may have been granted one at the last moment.
             self.answer_waiting(link);
             let Some(Link::Waiting(waiting)) = self.links.get(link) else {
                 continue;
             };
-            let refusal = ServiceError::timed_out(waiting.request.patience);
+            let refusal = ServiceError::timed_out(waiting.request.wait_timeout);
             let entity = Arc::clone(&waiting.receiver.entity);
             self.detach_refused(link, &refusal, (&entity, SubQueue::Active));
         }
@@ -187,7 +187,7 @@ const DETACHED: usize = 256;
 impl ClientConnection {
     /// Detaches the links whose entities are deleted or no longer deliver to them. Senders of a disabled entity stay: each
     /// of their messages is refused. `$management` links stay too: each request is refused (decision D27).
-    pub(crate) fn follow_changes(&mut self) {
+    pub(crate) fn detach_from_changed_entities(&mut self) {
         let lost: Vec<_> = self
             .links
             .iter()
@@ -206,7 +206,7 @@ impl ClientConnection {
     }
 
     /// Closes the connection of a namespace that is removed.
-    pub(crate) fn follow_dismissal(&mut self) {
+    pub(crate) fn close_for_removed_namespace(&mut self) {
         let namespace = self.client.namespace.as_ref();
         let name = namespace.map_or("", |namespace| namespace.name());
         let text = format!("The namespace '{name}' was removed.");

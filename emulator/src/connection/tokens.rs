@@ -20,11 +20,11 @@ use crate::nodes::{Address, Condition, Reply, Request, ServiceError, put_token};
 
 /// When the tokens must be checked again.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Proof {
+pub(crate) enum TokenState {
     /// No token was accepted yet; this is the deadline, counted from the start of the real clock.
-    Owed(Duration),
+    Pending(Duration),
     /// The end of the next token, if any expires.
-    Given(Option<TokenEnd>),
+    Accepted(Option<TokenEnd>),
 }
 
 /// When a token expires.
@@ -33,32 +33,32 @@ pub(crate) struct TokenEnd {
     /// Seconds since the Unix epoch.
     at: i64,
     /// When to check the wall clock, counted from the start of the real clock: wall time is not read in every turn.
-    look: Duration,
+    check_at: Duration,
 }
 
-impl Proof {
+impl TokenState {
     fn until(end: Option<i64>, real: &RealClock) -> Self {
-        Self::Given(end.map(|at| TokenEnd {
+        Self::Accepted(end.map(|at| TokenEnd {
             at,
-            look: real.look_at(at),
+            check_at: real.check_at(at),
         }))
     }
 
     /// Returns when to check it, counted from the start of the real clock.
     pub(crate) fn due(self) -> Option<Duration> {
         match self {
-            Self::Owed(until) => Some(until),
-            Self::Given(end) => end.map(|end| end.look),
+            Self::Pending(until) => Some(until),
+            Self::Accepted(end) => end.map(|end| end.check_at),
         }
     }
 
     /// Returns whether it has expired when it is due; otherwise it is due later.
     fn has_ended(&mut self, real: &RealClock) -> bool {
         match self {
-            Self::Owed(until) => *until <= real.elapsed(),
-            Self::Given(None) => false,
-            Self::Given(Some(end)) => {
-                end.look = real.look_at(end.at);
+            Self::Pending(until) => *until <= real.elapsed(),
+            Self::Accepted(None) => false,
+            Self::Accepted(Some(end)) => {
+                end.check_at = real.check_at(end.at);
                 end.at <= real.unix_seconds()
             }
         }
@@ -91,7 +91,7 @@ impl ClientConnection {
         match namespace.with_policy(None, |policy| policy.accept_plain_at(response, now)) {
             Ok(acceptance) => {
                 if self.client.namespace.is_none() {
-                    self.client.belong_to(namespace);
+                    self.client.set_namespace(namespace);
                 }
                 tracing::debug!(
                     connection = self.client.id.0,
@@ -113,7 +113,7 @@ impl ClientConnection {
 
     /// Records the key in a token as the party of the connection, unless it has one: to faults the name matters more than
     /// whether the token is valid.
-    pub(crate) fn note_party(&mut self, request: &Request) {
+    pub(crate) fn record_party(&mut self, request: &Request) {
         if self.client.party.is_none()
             && let Value::String(token) = &request.body
         {
@@ -124,7 +124,7 @@ impl ClientConnection {
 
     fn set_party(&mut self, name: &str) {
         let party = Arc::from(name);
-        self.client.wake_handle.belong_to(&party);
+        self.client.wake_handle.set_party(&party);
         self.client.party = Some(party);
     }
 
@@ -134,7 +134,7 @@ impl ClientConnection {
         namespace: Arc<Namespace>,
         request: &Request,
     ) -> Result<Reply, ServiceError> {
-        let (acceptance, reply) = self.judge(&namespace, request)?;
+        let (acceptance, reply) = self.validate_token(&namespace, request)?;
         // Not before: a client with an invalid token has not chosen.
         self.choose(namespace, request);
         let claimed = Address::parse(&acceptance.audience_path);
@@ -160,13 +160,13 @@ impl ClientConnection {
         };
         let namespace = self.client.shared.namespaces.of_token(token);
         if let Some(namespace) = namespace.filter(|namespace| namespace.faults.any())
-            && self.judge(&namespace, &request).is_ok()
+            && self.validate_token(&namespace, &request).is_ok()
         {
             self.choose(namespace, &request);
         }
     }
 
-    fn judge(
+    fn validate_token(
         &self,
         namespace: &Namespace,
         request: &Request,
@@ -180,8 +180,8 @@ impl ClientConnection {
 
     fn choose(&mut self, namespace: Arc<Namespace>, request: &Request) {
         if self.client.namespace.is_none() {
-            self.client.belong_to(namespace);
-            self.note_party(request);
+            self.client.set_namespace(namespace);
+            self.record_party(request);
             self.check_jms();
             self.connection_opened(self.client.shared.real.elapsed());
         }
@@ -213,40 +213,40 @@ impl ClientConnection {
         self.client.grants.put(acceptance.audience_path, grant);
         // The token that it replaces may have expired sooner: the check is then in vain, but cheaper than visiting all
         // tokens.
-        let sooner = match self.client.proof {
-            Proof::Given(Some(sooner)) => sooner.at.min(grant.expires_at),
-            Proof::Given(None) | Proof::Owed(_) => grant.expires_at,
+        let sooner = match self.client.token_state {
+            TokenState::Accepted(Some(sooner)) => sooner.at.min(grant.expires_at),
+            TokenState::Accepted(None) | TokenState::Pending(_) => grant.expires_at,
         };
-        self.client.proof = Proof::until(Some(sooner), &self.client.shared.real);
+        self.client.token_state = TokenState::until(Some(sooner), &self.client.shared.real);
     }
 
     /// Acts on tokens that have expired, or never came.
     pub(crate) fn follow_tokens(&mut self, now: Duration) {
-        let is_due = self.client.proof.due().is_some_and(|due| due <= now);
-        if !is_due || !self.client.proof.has_ended(&self.client.shared.real) {
+        let is_due = self.client.token_state.due().is_some_and(|due| due <= now);
+        if !is_due || !self.client.token_state.has_ended(&self.client.shared.real) {
             return;
         }
-        if let Proof::Owed(_) = self.client.proof {
-            self.client.proof = Proof::Given(None);
-            self.give_up_on_stranger();
+        if let TokenState::Pending(_) = self.client.token_state {
+            self.client.token_state = TokenState::Accepted(None);
+            self.close_unauthenticated();
             return;
         }
-        self.detach_unproved();
+        self.detach_unauthorized();
         self.expect_end();
     }
 
     /// Expires all tokens of the connection, as if their time were over.
     pub(crate) fn expire_tokens(&mut self) {
         self.client.grants = Grants::default();
-        self.detach_unproved();
+        self.detach_unauthorized();
         self.expect_end();
     }
 
-    fn detach_unproved(&mut self) {
+    fn detach_unauthorized(&mut self) {
         let ended: Vec<_> = self
             .links
             .iter()
-            .filter_map(|(id, link)| self.unproved(id, link))
+            .filter_map(|(id, link)| self.lacks_right(id, link))
             .collect();
         for (link, entity, kind, refusal) in ended {
             self.detach_refused(link, &refusal, (&entity, kind));
@@ -254,8 +254,8 @@ impl ClientConnection {
         }
     }
 
-    fn give_up_on_stranger(&mut self) {
-        let within = self.client.shared.options.patience.as_secs_f64();
+    fn close_unauthenticated(&mut self) {
+        let within = self.client.shared.options.step_timeout.as_secs_f64();
         let text = match (self.client.is_open(), self.engine.is_opened()) {
             (true, true) => return,
             (true, false) => format!("The connection was not opened within {within} s."),
@@ -272,11 +272,11 @@ impl ClientConnection {
     fn expect_end(&mut self) {
         let real = &self.client.shared.real;
         let end = self.client.grants.next_end(real.unix_seconds());
-        self.client.proof = Proof::until(end, real);
+        self.client.token_state = TokenState::until(end, real);
     }
 
     /// Returns a link whose right has expired. Links to `$cbs` stay: new tokens come over them.
-    fn unproved(
+    fn lacks_right(
         &self,
         id: LinkId,
         link: &Link,
@@ -338,13 +338,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_token_ends_when_a_machine_that_slept_wakes() {
         let (put, real) = put_by_hand();
-        let mut proof = Proof::until(Some(real.unix_seconds() + 3600), &real);
-        assert_eq!(proof.due(), Some(RECHECK));
+        let mut token_state = TokenState::until(Some(real.unix_seconds() + 3600), &real);
+        assert_eq!(token_state.due(), Some(RECHECK));
         tokio::time::advance(RECHECK).await;
-        assert!(!proof.has_ended(&real));
-        assert_eq!(proof.due(), Some(2 * RECHECK));
+        assert!(!token_state.has_ended(&real));
+        assert_eq!(token_state.due(), Some(2 * RECHECK));
         tokio::time::advance(RECHECK).await;
         put.store(3_600_000, Ordering::Relaxed);
-        assert!(proof.has_ended(&real));
+        assert!(token_state.has_ended(&real));
     }
 }

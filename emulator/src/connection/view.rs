@@ -32,7 +32,7 @@ impl ClientConnection {
     /// Answers with the connection's view, if it was asked for.
     pub(crate) fn show_view(&self) {
         let wake_handle = &self.client.wake_handle;
-        if !wake_handle.takes_question() {
+        if !wake_handle.take_view_request() {
             return;
         }
         let links = self.links.iter();
@@ -40,7 +40,7 @@ impl ClientConnection {
             let credit = || self.engine.credit(id);
             Some(LinkView::of(link, credit)).filter(|view| !view.role.is_empty())
         });
-        wake_handle.answer_question(ConnectionView {
+        wake_handle.publish_view(ConnectionView {
             client: self.client.container_id.clone(),
             product: self.client.product.clone(),
             transport: self.client.transport,

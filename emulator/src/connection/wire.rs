@@ -4,7 +4,7 @@
 
 pub(crate) mod websocket;
 
-pub(crate) mod line;
+pub(crate) mod latency;
 mod messages;
 
 use std::io;
@@ -49,7 +49,7 @@ pub(crate) trait Wire: Unread {
     }
 
     /// Records that the peer has exceeded a limit; returns whether [`Wire::poll_refuse`] can report it.
-    fn blame(&mut self, _reason: &str) -> bool {
+    fn set_close_reason(&mut self, _reason: &str) -> bool {
         false
     }
 

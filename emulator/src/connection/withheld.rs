@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_is_told_of_what_will_never_be_written() {
+    async fn what_is_never_written_is_not_confirmed() {
         let process = Process::start(&Arc::default());
         process.gate.set(State::Broken("no space"));
         process.send("b");

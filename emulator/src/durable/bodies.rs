@@ -11,7 +11,7 @@ use bytes::Bytes;
 use servicebus_broker::{BodyId, EntityId, Message, SubQueue};
 
 use super::{LoadError, NamespaceStore, Store};
-use crate::namespace::{Namespace, while_others_run};
+use crate::namespace::{Namespace, run_blocking};
 
 /// Bytes of committed bodies that stay in memory.
 const CACHE_LIMIT: u64 = 64 << 20;
@@ -127,7 +127,7 @@ impl MissingBodies {
             return;
         };
         // Only this thread waits for the disk.
-        while_others_run(|| {
+        run_blocking(|| {
             for message in messages {
                 let read = |body| snapshot.as_ref().map_err(Clone::clone)?.body(body);
                 if let Err(reason) = fill(message, read) {

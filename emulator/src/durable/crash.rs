@@ -223,7 +223,7 @@ impl Process {
         let config = NamespaceConfig::new("one");
         let failures = Failures::default();
         let own = (store.namespace("one"), false);
-        let namespace = Namespace::kept(config, real, Some(1), false, failures.clone(), own);
+        let namespace = Namespace::open_stored(config, real, Some(1), false, failures.clone(), own);
         let namespace = namespace.expect("it is whole");
         store.remove_orphans().expect("it can be read");
         let Some(disk) = store.disk.lock().take() else {

@@ -19,7 +19,7 @@ use super::directory::{
 };
 use super::journal::{CHECKPOINT_ROWS, Journal, Position};
 use super::reader::BodyReader;
-use super::shrink::{self, Waste};
+use super::shrink::{self, FreeSpace};
 use super::space::DiskSpace;
 use super::{Batch, Bodies, Disk, EachRow, LoadError, Sync, Table, end_of};
 use crate::options::DataError;
@@ -48,7 +48,7 @@ pub(super) struct RowFile {
     space: Arc<DiskSpace>,
     /// The directory, if the database can be shrunk.
     directory: Option<(PathBuf, Sync)>,
-    waste: Waste,
+    waste: FreeSpace,
 }
 
 /// Opens the store in a directory, which is created if it does not exist.
@@ -137,7 +137,7 @@ impl RowFile {
             rest: None,
             space,
             directory: None,
-            waste: Waste::none(),
+            waste: FreeSpace::none(),
         };
         while !store.journal.is_empty() {
             store.checkpoint_oldest()?;
@@ -149,7 +149,7 @@ impl RowFile {
     /// Enables shrinking in a directory; the file has `length` bytes.
     fn at(self, directory: PathBuf, sync: Sync, length: u64) -> Result<Self, redb::Error> {
         Ok(Self {
-            waste: Waste::of(&self.database, length)?,
+            waste: FreeSpace::of(&self.database, length)?,
             directory: Some((directory, sync)),
             ..self
         })
@@ -313,7 +313,7 @@ impl Disk for RowFile {
         }
         let replaced = self.replace(&directory, length, may_continue);
         if may_continue() {
-            self.waste = Waste::none();
+            self.waste = FreeSpace::none();
         }
         replaced.map_err(|error| {
             // Otherwise the next start removes it.
@@ -344,7 +344,7 @@ type Moved = (usize, Vec<Vec<u8>>, Vec<BodyId>);
 struct Step<'a> {
     rows: Writable<'a>,
     bodies: Writable<'a>,
-    waste: &'a mut Waste,
+    waste: &'a mut FreeSpace,
     /// How many rows and bodies it may still move.
     left: usize,
     moved_rows: Vec<Vec<u8>>,
@@ -400,7 +400,7 @@ fn put(
     table: &mut Writable<'_>,
     key: &[u8],
     row: Option<&[u8]>,
-    waste: &mut Waste,
+    waste: &mut FreeSpace,
 ) -> Result<(), redb::Error> {
     let before = match row {
         Some(row) => table.insert(key, row)?,

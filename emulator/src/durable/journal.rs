@@ -23,7 +23,7 @@ use bytes::Bytes;
 use redb::StorageBackend;
 use servicebus_broker::BodyId;
 
-use self::bodies::Place;
+use self::bodies::BodyLocation;
 pub(super) use self::bodies::{JournalBodies, PinnedBody};
 use self::record::{HEADER, decode, encode, is_valid, length_and_generation, write_header};
 use super::{Batch, remove_prefix};
@@ -320,15 +320,15 @@ impl Journal {
                 None => self.rows.remove(&key),
             };
         }
-        let place = |(body, offset, length)| {
-            let place = Place {
+        let location = |(body, offset, length)| {
+            let location = BodyLocation {
                 record: record.number,
                 offset: record.position.offset + offset,
                 length,
             };
-            (body, place)
+            (body, location)
         };
-        let written = Vec::from_iter(self.parts.drain(..).map(place));
+        let written = Vec::from_iter(self.parts.drain(..).map(location));
         let bodies = batch.bodies.into_iter();
         let removed = bodies.filter_map(|(body, bytes)| bytes.is_none().then_some(body));
         self.bodies.update(&written, &Vec::from_iter(removed));

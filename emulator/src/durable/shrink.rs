@@ -19,12 +19,12 @@ const MIN_FILE: u64 = 4 << 20;
 
 /// The free space in the file of a database.
 #[derive(Debug)]
-pub(super) struct Waste {
+pub(super) struct FreeSpace {
     /// Bytes of rows that were removed since the file was last shrunk.
     removed: u64,
 }
 
-impl Waste {
+impl FreeSpace {
     /// An estimate for a file of `length` bytes that an earlier process has left.
     pub(super) fn of(database: &Database, length: u64) -> Result<Self, redb::Error> {
         let mut kept = 0;

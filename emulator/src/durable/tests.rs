@@ -165,7 +165,7 @@ impl Process {
         let (_, real) = put_by_hand();
         let failures = Failures::default();
         let own = (store.namespace("one"), false);
-        let namespace = Namespace::kept(config, real, Some(1), false, failures.clone(), own);
+        let namespace = Namespace::open_stored(config, real, Some(1), false, failures.clone(), own);
         let namespace = namespace.expect("it is whole");
         store.remove_orphans().expect("it can be read");
         store.start(failures.clone()).expect("a thread can be made");

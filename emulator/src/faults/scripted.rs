@@ -45,7 +45,7 @@ impl Scripted {
     }
 
     /// Counts an operation; returns the fault's effect, if it has one on it.
-    pub(crate) fn meet(&mut self, context: &MatchContext<'_>) -> Option<Effect> {
+    pub(crate) fn match_operation(&mut self, context: &MatchContext<'_>) -> Option<Effect> {
         let Self { state, counted } = self;
         let fault = &state.fault;
         if !context.operations.contains(&fault.operation) {
@@ -166,7 +166,7 @@ pub(crate) struct MatchContext<'a> {
     pub(crate) before: Option<EntityState>,
     /// Whether it has a lock that can be lost.
     pub(crate) is_locked: bool,
-    /// Whether it is a settlement that can be confirmed in vain, or a delivery that can be settled.
+    /// Whether it is a settlement that can be confirmed and redelivered, or a delivery that can be settled.
     pub(crate) can_come_twice: bool,
     /// Whether it is a delivery that another receiver could get.
     pub(crate) has_other_receiver: bool,
@@ -275,51 +275,51 @@ fn json(value: Plain<'_>) -> Option<Value> {
 
 /// The waits for instants of the namespace's time.
 #[derive(Debug, Default)]
-pub(crate) struct Waits(Mutex<Queue>);
+pub(crate) struct ClockWaits(Mutex<Queue>);
 
 #[derive(Debug, Default)]
 struct Queue {
     made: u64,
-    sleepers: BTreeMap<(Timestamp, u64), Sleeper>,
+    waiters: BTreeMap<(Timestamp, u64), Waiter>,
 }
 
 /// A waiting party.
 #[derive(Debug)]
-pub(crate) enum Sleeper {
+pub(crate) enum Waiter {
     /// A connection, which checks its own list when it is woken.
     Connection(ConnectionId),
     /// A connection that lost a reply for which its client waits, and drops.
-    Silent(ConnectionId),
+    LostReply(ConnectionId),
     /// An HTTP request.
     Task(oneshot::Sender<()>),
 }
 
-impl Waits {
-    pub(crate) fn add(&self, until: Timestamp, sleeper: Sleeper) {
+impl ClockWaits {
+    pub(crate) fn add(&self, until: Timestamp, waiter: Waiter) {
         let mut queue = self.queue();
         queue.made += 1;
         let number = queue.made;
-        queue.sleepers.insert((until, number), sleeper);
+        queue.waiters.insert((until, number), waiter);
     }
 
     /// Returns the next instant of a wait.
     pub(crate) fn next(&self) -> Option<Timestamp> {
         let queue = self.queue();
-        queue.sleepers.first_key_value().map(|(&(at, _), _)| at)
+        queue.waiters.first_key_value().map(|(&(at, _), _)| at)
     }
 
     /// Removes the waits that are over.
-    pub(crate) fn take_due(&self, now: Timestamp) -> Vec<Sleeper> {
+    pub(crate) fn take_due(&self, now: Timestamp) -> Vec<Waiter> {
         let mut queue = self.queue();
-        let later = queue.sleepers.split_off(&(now, u64::MAX));
-        let due = std::mem::replace(&mut queue.sleepers, later);
+        let later = queue.waiters.split_off(&(now, u64::MAX));
+        let due = std::mem::replace(&mut queue.waiters, later);
         due.into_values().collect()
     }
 
     /// Removes the waits of a connection that is gone.
     pub(crate) fn forget(&self, connection: ConnectionId) {
-        self.queue().sleepers.retain(|_, sleeper| {
-            !matches!(sleeper, Sleeper::Connection(id) | Sleeper::Silent(id) if *id == connection)
+        self.queue().waiters.retain(|_, waiter| {
+            !matches!(waiter, Waiter::Connection(id) | Waiter::LostReply(id) if *id == connection)
         });
     }
 
@@ -333,17 +333,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_due_is_taken_out_and_nobody_else() {
-        let waits = Waits::default();
+    fn only_due_waits_are_removed() {
+        let waits = ClockWaits::default();
         let at = Timestamp::from_millis;
         for (until, connection) in [(20, 1), (10, 2), (20, 3), (21, 4)] {
-            waits.add(at(until), Sleeper::Connection(ConnectionId(connection)));
+            waits.add(at(until), Waiter::Connection(ConnectionId(connection)));
         }
         assert_eq!(waits.next(), Some(at(10)));
         let due = waits.take_due(at(20));
-        let due = due.iter().map(|sleeper| match sleeper {
-            Sleeper::Connection(id) => id.0,
-            Sleeper::Silent(_) | Sleeper::Task(_) => 0,
+        let due = due.iter().map(|waiter| match waiter {
+            Waiter::Connection(id) => id.0,
+            Waiter::LostReply(_) | Waiter::Task(_) => 0,
         });
         assert_eq!(due.collect::<Vec<_>>(), [2, 1, 3]);
         assert_eq!(waits.next(), Some(at(21)));

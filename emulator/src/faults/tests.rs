@@ -146,7 +146,7 @@ fn what_lacks_a_property_is_counted_as_different() {
         faults.clear();
         let is_of_client = filter.client.is_some();
         faults.add(asked(filter));
-        assert_eq!(faults.look_inside(), !is_of_client);
+        assert_eq!(faults.needs_messages(), !is_of_client);
         let mut stranger = send("x", "x", ("n", json!("7")));
         stranger.client = Some("other".into());
         assert_eq!(faults.find_match(&stranger), MatchedFaults::default());

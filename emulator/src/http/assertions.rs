@@ -24,7 +24,7 @@ use tokio::sync::Semaphore;
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
-use super::error::{ApiError, Body, Chosen};
+use super::error::{ApiError, Body, SelectedNamespace};
 use super::{Control, counts, entities, sessions, timeline};
 use crate::namespace::{Namespace, SharedEntity};
 use crate::shared::Shared;
@@ -37,14 +37,14 @@ const LOOK: usize = 64;
 /// 200 with the result; 400 for an invalid assertion.
 pub(crate) async fn check(
     State(control): State<Control>,
-    Chosen(namespace): Chosen,
+    SelectedNamespace(namespace): SelectedNamespace,
     Body(request): Body<Map<String, Value>>,
 ) -> Result<Json<AssertionResult>, ApiError> {
     let Ok(_permit) = Arc::clone(&control.assertions).try_acquire_owned() else {
         let message = format!("{AT_ONCE} assertions wait already, as many as may at once");
         return Err(ApiError::new(StatusCode::CONFLICT, "too-many", message));
     };
-    let looking = Looking {
+    let looking = NamespaceView {
         namespace,
         timelines: Arc::clone(&control.timelines),
         started: Instant::now(),
@@ -93,14 +93,14 @@ async fn ended(shared: &Shared, namespace: &Arc<Namespace>) {
 }
 
 /// The view of a namespace for an assertion.
-struct Looking {
+struct NamespaceView {
     namespace: Arc<Namespace>,
     /// Limits the concurrent copies of the record.
     timelines: Arc<Semaphore>,
     started: Instant,
 }
 
-impl Looking {
+impl NamespaceView {
     /// Returns the queues, then the topics, then the subscriptions, each by name.
     fn catalog(&self) -> Catalog {
         let all = self.namespace.entities();
@@ -179,7 +179,7 @@ impl Looking {
     }
 }
 
-impl servicebus_assertions::Namespace for Looking {
+impl servicebus_assertions::Namespace for NamespaceView {
     fn catalog(&self) -> Answer<'_, Catalog> {
         Box::pin(async { Ok(self.catalog()) })
     }

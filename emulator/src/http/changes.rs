@@ -24,8 +24,8 @@ use tokio::time::{Instant, sleep};
 use super::Control;
 use super::clock;
 use super::counts;
-use super::error::{ApiError, Chosen};
-use super::process::Stopping;
+use super::error::{ApiError, SelectedNamespace};
+use super::process::StopSignal;
 use crate::namespace::Namespace;
 
 /// Maximum number of concurrent streams.
@@ -42,23 +42,23 @@ const FRAME: usize = 60 * 1024;
 const LOOKED_AT: usize = 4096;
 
 /// One reader of changes.
-struct Follower {
+struct ChangeStream {
     namespace: Arc<Namespace>,
     /// The permit of this stream.
     _permit: OwnedSemaphorePermit,
     /// The position of the last event that the reader knows, if any.
     since: Option<u64>,
-    sent: Option<Seen>,
+    sent: Option<LastState>,
 }
 
 /// The values that reveal a change.
-type Seen = (u64, usize, bool, i64, Option<i64>);
+type LastState = (u64, usize, bool, i64, Option<i64>);
 
 /// Streams changes until the reader closes the stream.
 pub(crate) async fn follow(
     State(control): State<Control>,
-    Chosen(namespace): Chosen,
-    Extension(stopping): Extension<Stopping>,
+    SelectedNamespace(namespace): SelectedNamespace,
+    Extension(stopping): Extension<StopSignal>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let permit = Arc::clone(&control.followers).try_acquire_owned();
@@ -67,7 +67,7 @@ pub(crate) async fn follow(
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too-many", text)
     })?;
     let since = headers.get("last-event-id");
-    let follower = Follower {
+    let follower = ChangeStream {
         namespace,
         _permit: permit,
         since: since.and_then(|id| id.to_str().ok()?.parse().ok()),
@@ -85,7 +85,7 @@ pub(crate) async fn follow(
     Ok((headers, body).into_response())
 }
 
-impl Follower {
+impl ChangeStream {
     /// Returns the next event, or a heartbeat; `None` when the namespace is removed.
     async fn next(&mut self) -> Option<Bytes> {
         let heartbeat = Instant::now() + HEARTBEAT;
@@ -93,7 +93,7 @@ impl Follower {
             sleep(PAUSE).await;
         }
         while self.sent == Some(self.state()) {
-            if self.namespace.router.is_dismissed() {
+            if self.namespace.router.is_namespace_removed() {
                 return None;
             }
             if Instant::now() >= heartbeat {
@@ -112,7 +112,7 @@ impl Follower {
         Some(format!("id: {}\ndata: {json}\n\n", change.position).into())
     }
 
-    fn state(&self) -> Seen {
+    fn state(&self) -> LastState {
         let namespace = &self.namespace;
         let position = namespace.timeline().last_position();
         let reading = namespace.clock.read();

@@ -12,7 +12,7 @@ use servicebus_control_api::{
 };
 
 use super::counts::find;
-use super::error::{ApiError, Asked, Body, Chosen, Id, check_limit};
+use super::error::{ApiError, Body, Id, QueryParams, SelectedNamespace, check_limit};
 use crate::clock;
 use crate::namespace::{Busy, MAX_HOLDS, Namespace};
 
@@ -27,7 +27,7 @@ const MAX_WAIT: f64 = 600.0;
 const MAX_DUE: usize = 100;
 const DEFAULT_WAIT: f64 = 5.0;
 
-pub(crate) async fn show(Chosen(namespace): Chosen) -> Json<Clock> {
+pub(crate) async fn show(SelectedNamespace(namespace): SelectedNamespace) -> Json<Clock> {
     Json(shown(&namespace))
 }
 
@@ -43,10 +43,10 @@ pub(crate) fn shown(namespace: &Namespace) -> Clock {
 }
 
 pub(crate) async fn advance(
-    chosen: Chosen,
+    selected: SelectedNamespace,
     Body(Advance { seconds, to, steps }): Body<Advance>,
 ) -> Result<Json<Clock>, ApiError> {
-    let namespace = &chosen.0;
+    let namespace = &selected.0;
     let now = namespace.clock.now();
     let left = clock::last().since(now).as_secs_f64();
     let seconds = match (seconds, to) {
@@ -84,7 +84,7 @@ pub(crate) async fn advance(
     }
     // Within the request: it ends with its client, with the namespace and with the emulator.
     match namespace.advance(by, steps).await {
-        Ok(()) => Ok(show(chosen).await),
+        Ok(()) => Ok(show(selected).await),
         Err(passed) => {
             let message = format!(
                 "stopped after {} of {seconds} s, because {steps} deadlines were reached; the clock shows {}: advance \
@@ -100,14 +100,14 @@ pub(crate) async fn advance(
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Which {
+pub(crate) struct DueQuery {
     limit: Option<usize>,
 }
 
 /// Answers with the next deadlines in order.
 pub(crate) async fn due(
-    Chosen(namespace): Chosen,
-    Asked(Which { limit }): Asked<Which>,
+    SelectedNamespace(namespace): SelectedNamespace,
+    QueryParams(DueQuery { limit }): QueryParams<DueQuery>,
 ) -> Result<Json<Due>, ApiError> {
     let limit = check_limit(limit, MAX_DUE)?;
     let due = upcoming(&namespace, limit);
@@ -141,25 +141,25 @@ pub(crate) fn upcoming(namespace: &Namespace, limit: usize) -> Vec<DueEvent> {
     due
 }
 
-pub(crate) async fn freeze(chosen: Chosen) -> Json<Clock> {
-    chosen.0.freeze().await;
-    show(chosen).await
+pub(crate) async fn freeze(selected: SelectedNamespace) -> Json<Clock> {
+    selected.0.freeze().await;
+    show(selected).await
 }
 
-pub(crate) async fn resume(chosen: Chosen) -> Json<Clock> {
-    chosen.0.resume().await;
-    show(chosen).await
+pub(crate) async fn resume(selected: SelectedNamespace) -> Json<Clock> {
+    selected.0.resume().await;
+    show(selected).await
 }
 
 /// Freezes the clock, which then steps to the next deadline when the namespace is quiet.
-pub(crate) async fn automate(chosen: Chosen) -> Json<Clock> {
-    chosen.0.automate_clock().await;
-    show(chosen).await
+pub(crate) async fn automate(selected: SelectedNamespace) -> Json<Clock> {
+    selected.0.automate_clock().await;
+    show(selected).await
 }
 
 /// Keeps an automatic clock from stepping.
 pub(crate) async fn hold(
-    Chosen(namespace): Chosen,
+    SelectedNamespace(namespace): SelectedNamespace,
     Body(HoldClock { seconds }): Body<HoldClock>,
 ) -> Result<(StatusCode, Json<ClockHold>), ApiError> {
     let length = duration("seconds", seconds, MAX_WAIT)?;
@@ -170,7 +170,10 @@ pub(crate) async fn hold(
     Ok((StatusCode::CREATED, Json(ClockHold { id })))
 }
 
-pub(crate) async fn release(Chosen(namespace): Chosen, Id(id): Id) -> Result<StatusCode, ApiError> {
+pub(crate) async fn release(
+    SelectedNamespace(namespace): SelectedNamespace,
+    Id(id): Id,
+) -> Result<StatusCode, ApiError> {
     let is_released = id.parse().is_ok_and(|id| namespace.auto.release(id));
     match is_released {
         true => Ok(StatusCode::NO_CONTENT),
@@ -181,7 +184,7 @@ pub(crate) async fn release(Chosen(namespace): Chosen, Id(id): Id) -> Result<Sta
 /// 200 if the namespace is idle and nothing is locked; otherwise 408 with the reasons, or 200 with them if the client asks
 /// for that.
 pub(crate) async fn settled(
-    Chosen(namespace): Chosen,
+    SelectedNamespace(namespace): SelectedNamespace,
     Body(Settle {
         within,
         entity,

@@ -8,7 +8,7 @@ use servicebus_broker::{Entity, EntityId, ReceiverId, SubQueue};
 use servicebus_control_api::{Connection, ConnectionLink, Connections};
 use tokio::time::timeout;
 
-use super::error::Chosen;
+use super::error::SelectedNamespace;
 use crate::connection::LinkView;
 use crate::namespace::Namespace;
 use crate::router::ConnectionId;
@@ -27,14 +27,14 @@ struct Holders {
     sessions: HashMap<ReceiverId, String>,
 }
 
-pub(crate) async fn list(Chosen(namespace): Chosen) -> Json<Connections> {
-    namespace.router.ask_all();
+pub(crate) async fn list(SelectedNamespace(namespace): SelectedNamespace) -> Json<Connections> {
+    namespace.router.request_views();
     let answered = async {
         loop {
             let turn = namespace.turns.notified();
             tokio::pin!(turn);
             turn.as_mut().enable();
-            if namespace.router.have_all_answered() {
+            if namespace.router.have_all_views() {
                 return;
             }
             turn.await;

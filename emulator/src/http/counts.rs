@@ -7,21 +7,21 @@ use serde::Deserialize;
 use servicebus_broker::{EntityPath, SubQueue};
 use servicebus_control_api::{Counts, Receiver, Receivers};
 
-use super::error::{ApiError, check_whole};
-use super::error::{Asked, Chosen};
+use super::error::{ApiError, check_not_broken};
+use super::error::{QueryParams, SelectedNamespace};
 use crate::namespace::{Namespace, SharedEntity};
 use crate::nodes::{Address, Destination};
 
 /// The address of an entity.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct OfEntity {
+pub(crate) struct EntityQuery {
     pub(crate) entity: String,
 }
 
 pub(crate) async fn show(
-    Chosen(namespace): Chosen,
-    Asked(OfEntity { entity }): Asked<OfEntity>,
+    SelectedNamespace(namespace): SelectedNamespace,
+    QueryParams(EntityQuery { entity }): QueryParams<EntityQuery>,
 ) -> Result<Json<Counts>, ApiError> {
     let (entity, kind) = find(&namespace, &entity)?;
     Ok(Json(of_entity(&namespace, &entity, kind)))
@@ -49,8 +49,8 @@ pub(crate) fn shown(counts: servicebus_broker::Counts) -> Counts {
 /// Answers with the receivers that have asked for messages of an entity or wait for a session of it, by the names of their
 /// clients.
 pub(crate) async fn receivers(
-    Chosen(namespace): Chosen,
-    Asked(OfEntity { entity }): Asked<OfEntity>,
+    SelectedNamespace(namespace): SelectedNamespace,
+    QueryParams(EntityQuery { entity }): QueryParams<EntityQuery>,
 ) -> Result<Json<Receivers>, ApiError> {
     let (entity, kind) = find(&namespace, &entity)?;
     let receivers = receivers_of(&namespace, &entity, kind);
@@ -78,7 +78,7 @@ pub(crate) fn find(
     let entity = path.and_then(|path| namespace.entity(&path));
     match (entity, parsed.destination) {
         (Some(entity), Destination::Store(kind)) => {
-            check_whole(&entity)?;
+            check_not_broken(&entity)?;
             Ok((entity, kind))
         }
         _ => {

@@ -19,9 +19,9 @@ use servicebus_control_api::Problem;
 
 use super::Control;
 use super::error::ApiError;
-use super::error::{Chosen, path_name};
+use super::error::{SelectedNamespace, path_name};
 use crate::config;
-use crate::namespace::{AdministerError, Namespace, SharedEntity, while_others_run};
+use crate::namespace::{AdministerError, Namespace, SharedEntity, run_blocking};
 
 /// The differences between kinds of entities.
 pub(crate) trait Kind {
@@ -36,8 +36,8 @@ pub(crate) trait Kind {
     fn list(shown: Vec<Self::Shown>) -> Self::List;
 }
 
-pub(crate) async fn list<K: Kind>(Chosen(namespace): Chosen) -> Response {
-    while_others_run(|| {
+pub(crate) async fn list<K: Kind>(SelectedNamespace(namespace): SelectedNamespace) -> Response {
+    run_blocking(|| {
         let entities = all(&namespace, K::KIND);
         let shown = entities.iter().map(|entity| K::shown(&namespace, entity));
         Json(K::list(shown.collect())).into_response()
@@ -45,8 +45,8 @@ pub(crate) async fn list<K: Kind>(Chosen(namespace): Chosen) -> Response {
 }
 
 pub(crate) async fn show<K: Kind>(
-    Chosen(namespace): Chosen,
-    Named(path): Named,
+    SelectedNamespace(namespace): SelectedNamespace,
+    EntityPathParam(path): EntityPathParam,
 ) -> Result<Json<K::Shown>, ApiError> {
     let entity = find(&namespace, K::KIND, &path)?;
     Ok(Json(K::shown(&namespace, &entity)))
@@ -61,8 +61,8 @@ pub(crate) fn properties(namespace: &Namespace, entity: &SharedEntity) -> Value 
 
 /// 201 with a new entity, 200 with a changed one.
 pub(crate) async fn put<K: Kind>(
-    Chosen(namespace): Chosen,
-    Named(path): Named,
+    SelectedNamespace(namespace): SelectedNamespace,
+    EntityPathParam(path): EntityPathParam,
     body: Result<String, StringRejection>,
 ) -> Result<(StatusCode, Json<K::Shown>), ApiError> {
     let body = body?;
@@ -91,8 +91,8 @@ pub(crate) async fn put<K: Kind>(
 
 /// Deletes an entity; subscriptions go with their topic.
 pub(crate) async fn delete<K: Kind>(
-    Chosen(namespace): Chosen,
-    Named(path): Named,
+    SelectedNamespace(namespace): SelectedNamespace,
+    EntityPathParam(path): EntityPathParam,
 ) -> Result<StatusCode, ApiError> {
     let _alone = namespace.administer();
     find(&namespace, K::KIND, &path)?;
@@ -180,9 +180,9 @@ fn client(subscription: &EntityDescription) -> Option<api::JmsClient> {
 }
 
 /// The path of an entity in the route.
-pub(crate) struct Named(pub(crate) EntityPath);
+pub(crate) struct EntityPathParam(pub(crate) EntityPath);
 
-impl FromRequestParts<Control> for Named {
+impl FromRequestParts<Control> for EntityPathParam {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, control: &Control) -> Result<Self, ApiError> {

@@ -9,7 +9,7 @@ use servicebus_broker::{Entity, SubQueue};
 use servicebus_control_api::{Entities, EntitySummary};
 
 use super::counts::{of_entity, shown};
-use super::error::{ApiError, Asked, Chosen, check_limit};
+use super::error::{ApiError, QueryParams, SelectedNamespace, check_limit};
 use crate::namespace::{Namespace, SharedEntity};
 
 /// Entities in one answer.
@@ -17,7 +17,7 @@ const LIMIT: usize = 1000;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Which {
+pub(crate) struct EntityListQuery {
     /// A text that their paths contain, ignoring case.
     contains: Option<String>,
     /// `path`, or `dead-letter` for those with most dead letters first.
@@ -28,16 +28,16 @@ pub(crate) struct Which {
 }
 
 pub(crate) async fn list(
-    Chosen(namespace): Chosen,
-    Asked(which): Asked<Which>,
+    SelectedNamespace(namespace): SelectedNamespace,
+    QueryParams(query): QueryParams<EntityListQuery>,
 ) -> Result<Json<Entities>, ApiError> {
-    let limit = check_limit(which.limit, LIMIT)?;
+    let limit = check_limit(query.limit, LIMIT)?;
     let mut entities = namespace.entities();
-    if let Some(part) = which.contains.map(|part| part.to_lowercase()) {
+    if let Some(part) = query.contains.map(|part| part.to_lowercase()) {
         entities.retain(|entity| entity.path.as_str().to_lowercase().contains(&part));
     }
     let total = entities.len() as u64;
-    match which.order.as_deref() {
+    match query.order.as_deref() {
         None | Some("path") => {}
         Some("dead-letter") => entities.sort_by_cached_key(|entity| {
             let counts = of_entity(&namespace, entity, SubQueue::Active);
@@ -47,10 +47,10 @@ pub(crate) async fn list(
             return Err(ApiError::not_allowed("order", other, "path or dead-letter"));
         }
     }
-    let first = match &which.after {
+    let first = match &query.after {
         None => 0,
         // Ordered by path, an entity that was deleted meanwhile has a position as well.
-        Some(after) if which.order.as_deref() != Some("dead-letter") => {
+        Some(after) if query.order.as_deref() != Some("dead-letter") => {
             let after = after.to_ascii_lowercase();
             let is_behind =
                 |entity: &Arc<SharedEntity>| entity.path.as_str().to_ascii_lowercase() > after;

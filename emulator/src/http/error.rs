@@ -110,7 +110,7 @@ pub(crate) fn not_written(failed: &WriteFailed) -> ApiError {
 }
 
 /// Fails if an entity is broken.
-pub(crate) fn check_whole(entity: &SharedEntity) -> Result<(), ApiError> {
+pub(crate) fn check_not_broken(entity: &SharedEntity) -> Result<(), ApiError> {
     match entity.broken() {
         None => Ok(()),
         Some(broken) => {
@@ -248,16 +248,16 @@ fn last(error: ApiError) -> Response {
 }
 
 /// The namespace in a route; the first one if it names none.
-pub(crate) struct Chosen(pub(crate) Arc<Namespace>);
+pub(crate) struct SelectedNamespace(pub(crate) Arc<Namespace>);
 
 /// The name of a namespace that need not exist; empty if there is none.
-pub(crate) struct Name(pub(crate) String);
+pub(crate) struct NamespaceName(pub(crate) String);
 
 /// The id in the path.
 pub(crate) struct Id(pub(crate) String);
 
 /// A query with the fields of `T`; an invalid one gets an error like all others.
-pub(crate) struct Asked<T>(pub(crate) T);
+pub(crate) struct QueryParams<T>(pub(crate) T);
 
 /// A JSON body with the fields of `T`; an invalid one gets an error like all others.
 pub(crate) struct Body<T>(pub(crate) T);
@@ -268,7 +268,7 @@ pub(crate) async fn path_name(parts: &mut Parts, control: &Control, name: &str) 
     path.ok().and_then(|Path(mut names)| names.remove(name))
 }
 
-impl FromRequestParts<Control> for Chosen {
+impl FromRequestParts<Control> for SelectedNamespace {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, control: &Control) -> Result<Self, ApiError> {
@@ -286,7 +286,7 @@ impl FromRequestParts<Control> for Chosen {
     }
 }
 
-impl FromRequestParts<Control> for Name {
+impl FromRequestParts<Control> for NamespaceName {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, control: &Control) -> Result<Self, ApiError> {
@@ -304,7 +304,7 @@ impl FromRequestParts<Control> for Id {
     }
 }
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Asked<T> {
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {

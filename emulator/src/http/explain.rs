@@ -20,7 +20,7 @@ use servicebus_control_api::{
 
 use super::counts::find;
 use super::error::ApiError;
-use super::error::{Asked, Chosen};
+use super::error::{QueryParams, SelectedNamespace};
 use super::messages;
 use crate::namespace::{Ids, Namespace};
 use crate::rest::batch;
@@ -29,20 +29,20 @@ const JSON: &str = "application/json";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Which {
+pub(crate) struct ExplainQuery {
     subscription: Option<String>,
     topic: Option<String>,
 }
 
 /// Answers with the result of each rule by name; for a topic, by subscription.
 pub(crate) async fn show(
-    Chosen(namespace): Chosen,
-    Asked(which): Asked<Which>,
+    SelectedNamespace(namespace): SelectedNamespace,
+    QueryParams(query): QueryParams<ExplainQuery>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Json<Explanation>, ApiError> {
     let body = body?;
-    let (paths, rules) = asked(&namespace, &which)?;
+    let (paths, rules) = asked(&namespace, &query)?;
     let mut ids = Ids::new(Some(0), 0);
     let now = namespace.clock.now();
     let body = encoded(&headers, body, now)?;
@@ -66,7 +66,7 @@ pub(crate) async fn show(
         let explained = filter::explain(own, &view, &mut ids);
         Vec::from_iter(explained.into_iter().map(shown))
     };
-    if let Some(path) = paths.first().filter(|_| which.topic.is_none()) {
+    if let Some(path) = paths.first().filter(|_| query.topic.is_none()) {
         return Ok(Json(Explanation {
             rules: explain(path),
             subscriptions: Vec::new(),
@@ -89,9 +89,9 @@ pub(crate) async fn show(
 /// Returns the requested subscriptions, and the rules of their topic.
 fn asked(
     namespace: &Namespace,
-    which: &Which,
+    query: &ExplainQuery,
 ) -> Result<(Vec<EntityPath>, Arc<RuleSet>), ApiError> {
-    match (&which.subscription, &which.topic) {
+    match (&query.subscription, &query.topic) {
         (Some(subscription), None) => {
             let rules = rules_of(namespace, subscription);
             let (path, rules) = rules.ok_or_else(|| unknown(namespace, subscription))?;

@@ -31,11 +31,11 @@ const MAX: usize = 16;
 
 /// The explorations of a process.
 #[derive(Debug, Default)]
-pub(crate) struct Explorations(Mutex<Begun>);
+pub(crate) struct Explorations(Mutex<ExplorationList>);
 
 #[derive(Debug, Default)]
-struct Begun {
-    ever: u64,
+struct ExplorationList {
+    started: u64,
     all: BTreeMap<u64, Arc<Exploration>>,
 }
 
@@ -99,8 +99,8 @@ pub(crate) async fn begin(
         );
         return Err(ApiError::new(StatusCode::CONFLICT, "too-many", message));
     }
-    begun.ever += 1;
-    let id = begun.ever;
+    begun.started += 1;
+    let id = begun.started;
     let exploration = Arc::new(Exploration {
         id,
         topology: asked.topology,

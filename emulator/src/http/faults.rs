@@ -7,18 +7,18 @@ use axum::http::StatusCode;
 use servicebus_control_api::{FaultRequest, Faults, ScriptedFault};
 
 use super::error::ApiError;
-use super::error::{Body, Chosen, Id};
+use super::error::{Body, Id, SelectedNamespace};
 use crate::faults::MAX;
 use crate::namespace::Namespace;
 
 /// Answers with all faults in the order in which they were added.
-pub(crate) async fn list(Chosen(namespace): Chosen) -> Json<Faults> {
+pub(crate) async fn list(SelectedNamespace(namespace): SelectedNamespace) -> Json<Faults> {
     let faults = namespace.faults.all();
     Json(Faults { faults })
 }
 
 pub(crate) async fn show(
-    Chosen(namespace): Chosen,
+    SelectedNamespace(namespace): SelectedNamespace,
     Id(id): Id,
 ) -> Result<Json<ScriptedFault>, ApiError> {
     let all = namespace.faults.all().into_iter();
@@ -28,7 +28,7 @@ pub(crate) async fn show(
 
 /// Adds a fault; the response has its id.
 pub(crate) async fn add(
-    Chosen(namespace): Chosen,
+    SelectedNamespace(namespace): SelectedNamespace,
     Body(mut request): Body<FaultRequest>,
 ) -> Result<(StatusCode, Json<ScriptedFault>), ApiError> {
     let mut written = [
@@ -50,7 +50,10 @@ pub(crate) async fn add(
     Ok((StatusCode::CREATED, Json(added)))
 }
 
-pub(crate) async fn remove(Chosen(namespace): Chosen, Id(id): Id) -> Result<StatusCode, ApiError> {
+pub(crate) async fn remove(
+    SelectedNamespace(namespace): SelectedNamespace,
+    Id(id): Id,
+) -> Result<StatusCode, ApiError> {
     let removed = id.parse().is_ok_and(|id| namespace.faults.remove(id));
     match removed {
         true => Ok(StatusCode::NO_CONTENT),
@@ -58,7 +61,7 @@ pub(crate) async fn remove(Chosen(namespace): Chosen, Id(id): Id) -> Result<Stat
     }
 }
 
-pub(crate) async fn remove_all(Chosen(namespace): Chosen) -> StatusCode {
+pub(crate) async fn remove_all(SelectedNamespace(namespace): SelectedNamespace) -> StatusCode {
     namespace.faults.clear();
     StatusCode::NO_CONTENT
 }
@@ -77,7 +80,7 @@ fn check_party(namespace: &Namespace, party: Option<&str>) -> Result<(), ApiErro
 }
 
 /// Drops all locks and detaches every link, as an update of the service does.
-pub(crate) async fn update_service(Chosen(namespace): Chosen) -> StatusCode {
+pub(crate) async fn update_service(SelectedNamespace(namespace): SelectedNamespace) -> StatusCode {
     namespace.update_service();
     StatusCode::NO_CONTENT
 }

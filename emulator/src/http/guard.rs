@@ -27,7 +27,7 @@ pub(crate) async fn guard(
     next: Next,
 ) -> Response {
     shared.count_activity();
-    let mut response = match judge(&shared, &request) {
+    let mut response = match check_request(&shared, &request) {
         Ok(()) => next.run(request).await,
         Err(refusal) => {
             let is_unauthorized = refusal.status() == StatusCode::UNAUTHORIZED;
@@ -49,7 +49,7 @@ pub(crate) async fn guard(
     response
 }
 
-fn judge(shared: &Shared, request: &Request) -> Result<(), ApiError> {
+fn check_request(shared: &Shared, request: &Request) -> Result<(), ApiError> {
     let headers = request.headers();
     let is_control = match request.uri().path() {
         "/health" | "/$emulator/v1/health" | "/$emulator/v1/ca.pem" => return Ok(()),

@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use crate::arm;
 use crate::auth::sas::claimed_key_name;
 use crate::faults::{
-    Affected, Effect, ErrorText, MatchContext, MatchedFaults, Operation, Sleeper, Wait, When,
+    Affected, Effect, ErrorText, MatchContext, MatchedFaults, Operation, Wait, Waiter, When,
 };
 use crate::namespace::Namespace;
 use crate::rest::Route;
@@ -44,7 +44,7 @@ pub(crate) async fn serve(
         return serve.await;
     };
     let party = token(head).and_then(claimed_key_name);
-    let MatchedFaults { first, then } = namespace.sight(&MatchContext {
+    let MatchedFaults { first, then } = namespace.match_faults(&MatchContext {
         party: party.map(Arc::from),
         operations: vec![Operation::Http],
         name: Some(head.method.as_str()),
@@ -52,7 +52,7 @@ pub(crate) async fn serve(
         ..MatchContext::default()
     });
     if let Some(fault) = &first {
-        namespace.note_fault(ClientId::BROKER, fault, &Affected::default());
+        namespace.record_fault(ClientId::BROKER, fault, &Affected::default());
         if let Effect::Delay(wait) = fault.effect {
             delay(&namespace, wait).await;
         }
@@ -67,7 +67,7 @@ pub(crate) async fn serve(
         _ => serve.await,
     };
     if let Some(fault) = &then {
-        namespace.note_fault(ClientId::BROKER, fault, &Affected::default());
+        namespace.record_fault(ClientId::BROKER, fault, &Affected::default());
     }
     response
 }
@@ -93,7 +93,7 @@ async fn delay(namespace: &Namespace, wait: Wait) {
         Wait::Virtual(length) => {
             let (wake, woken) = oneshot::channel();
             let until = namespace.clock.now() + length;
-            namespace.faults.waits.add(until, Sleeper::Task(wake));
+            namespace.faults.waits.add(until, Waiter::Task(wake));
             namespace.alarm.arm(until);
             // The namespace may be removed before that.
             let _ = woken.await;

@@ -21,13 +21,15 @@ use servicebus_codec::{Reader, Value as Amqp};
 use servicebus_control_api::{AmqpMessage, HeldMessage, MessageSummary, Messages};
 
 use super::Control;
-use super::counts::{OfEntity, find};
-use super::error::{ApiError, Asked, Chosen, check_limit, is_newest_first, path_name};
+use super::counts::{EntityQuery, find};
+use super::error::{
+    ApiError, QueryParams, SelectedNamespace, check_limit, is_newest_first, path_name,
+};
 use crate::clock;
 use crate::namespace::{Namespace, SharedEntity};
 pub(crate) use amqp::encode;
 pub(crate) use change::{act, resubmit, send};
-use search::{Criteria, Place};
+use search::{Criteria, SearchPosition};
 
 /// Messages in one answer.
 const LIMIT: usize = 200;
@@ -39,7 +41,7 @@ const SHOWN: u64 = 1024 * 1024;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Which {
+pub(crate) struct MessageQuery {
     entity: String,
     state: Option<String>,
     session: Option<String>,
@@ -55,30 +57,30 @@ pub(crate) struct Which {
 }
 
 pub(crate) async fn list(
-    Chosen(namespace): Chosen,
-    Asked(which): Asked<Which>,
+    SelectedNamespace(namespace): SelectedNamespace,
+    QueryParams(query): QueryParams<MessageQuery>,
 ) -> Result<Json<Messages>, ApiError> {
-    let limit = check_limit(which.limit, LIMIT)?.min(which.limit.unwrap_or(USUAL));
-    let (entity, kind) = find(&namespace, &which.entity)?;
-    let newest_first = is_newest_first(which.order.as_deref())?;
+    let limit = check_limit(query.limit, LIMIT)?.min(query.limit.unwrap_or(USUAL));
+    let (entity, kind) = find(&namespace, &query.entity)?;
+    let newest_first = is_newest_first(query.order.as_deref())?;
     let end = if newest_first { u64::MAX } else { 0 };
-    let mut place = Place {
-        from: SequenceNumber(which.from.unwrap_or(end)),
+    let mut place = SearchPosition {
+        from: SequenceNumber(query.from.unwrap_or(end)),
         newest_first,
     };
-    let state = which.state.as_deref().map(read_state).transpose()?;
+    let state = query.state.as_deref().map(read_state).transpose()?;
     let criteria = Criteria::new(
         state,
-        which.session.as_deref().map(read_session).transpose()?,
-        which.r#where.as_deref(),
-        which.body_contains,
+        query.session.as_deref().map(read_session).transpose()?,
+        query.r#where.as_deref(),
+        query.body_contains,
     )?;
     let counts = namespace.read(&entity, |entity| entity.counts(kind));
     let mut answer = Messages {
         total: total(&counts, state),
         ..Messages::default()
     };
-    if place.skip(&namespace, &entity, kind, which.skip) {
+    if place.skip(&namespace, &entity, kind, query.skip) {
         let summary = |found: &_| summary(&namespace, found);
         let (found, next) =
             search::scan(&namespace, &entity, kind, place, &criteria, limit, &summary).await;
@@ -90,9 +92,9 @@ pub(crate) async fn list(
 
 /// Answers with a message and all its state.
 pub(crate) async fn show(
-    Chosen(namespace): Chosen,
+    SelectedNamespace(namespace): SelectedNamespace,
     Number(number): Number,
-    Asked(OfEntity { entity }): Asked<OfEntity>,
+    QueryParams(EntityQuery { entity }): QueryParams<EntityQuery>,
 ) -> Result<Json<HeldMessage>, ApiError> {
     let (found, kind) = find(&namespace, &entity)?;
     let found = one(&namespace, &found, kind, number)?;
@@ -104,9 +106,9 @@ pub(crate) async fn show(
 
 /// Answers with the body alone, as it was sent. No browser shows it as a page of this origin.
 pub(crate) async fn body(
-    Chosen(namespace): Chosen,
+    SelectedNamespace(namespace): SelectedNamespace,
     Number(number): Number,
-    Asked(OfEntity { entity }): Asked<OfEntity>,
+    QueryParams(EntityQuery { entity }): QueryParams<EntityQuery>,
 ) -> Result<Response, ApiError> {
     let (found, kind) = find(&namespace, &entity)?;
     let found = one(&namespace, &found, kind, number)?;

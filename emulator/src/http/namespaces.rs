@@ -12,10 +12,10 @@ use tokio::task::spawn_blocking;
 
 use super::Control;
 use super::error::ApiError;
-use super::error::{Chosen, Name};
-use super::topology::in_full;
+use super::error::{NamespaceName, SelectedNamespace};
+use super::topology::expand;
 use crate::config::{self, NamespaceConfig};
-use crate::namespace::while_others_run;
+use crate::namespace::run_blocking;
 use crate::namespaces::{CreateError, Permit, RemoveError};
 use crate::shared::Shared;
 
@@ -29,7 +29,7 @@ pub(crate) async fn list(State(shared): State<Arc<Shared>>) -> Json<Vec<Namespac
 /// 201 with a new namespace, which has the contents of the one namespace in the body, or none.
 pub(crate) async fn create(
     State(control): State<Control>,
-    Name(name): Name,
+    NamespaceName(name): NamespaceName,
     body: Result<String, StringRejection>,
 ) -> Result<(StatusCode, Json<NamespaceInfo>), ApiError> {
     if !config::is_namespace_name(&name) {
@@ -72,7 +72,7 @@ fn declare(
     name: Option<String>,
     body: String,
 ) -> Result<NamespaceInfo, ApiError> {
-    let body = in_full(body)?;
+    let body = expand(body)?;
     let creation = control.shared.namespaces.begin(permit);
     let name = name.unwrap_or_else(|| creation.test_name());
     creation.check_name(&name)?;
@@ -85,9 +85,9 @@ fn declare(
 /// 204; the namespace's name, keys and address are free from then on.
 pub(crate) async fn remove(
     State(shared): State<Arc<Shared>>,
-    Name(name): Name,
+    NamespaceName(name): NamespaceName,
 ) -> Result<StatusCode, ApiError> {
-    match while_others_run(|| shared.namespaces.remove(&name)) {
+    match run_blocking(|| shared.namespaces.remove(&name)) {
         Ok(listening) => {
             if let Some(listening) = listening {
                 // The next namespace at the same address finds it free.
@@ -104,12 +104,12 @@ pub(crate) async fn remove(
 }
 
 /// Answers with the current contents in the format of declarations.
-pub(crate) async fn topology(Chosen(namespace): Chosen) -> Response {
-    while_others_run(|| Json(namespace.topology()).into_response())
+pub(crate) async fn topology(SelectedNamespace(namespace): SelectedNamespace) -> Response {
+    run_blocking(|| Json(namespace.topology()).into_response())
 }
 
-pub(crate) async fn reset(Chosen(namespace): Chosen) -> StatusCode {
-    while_others_run(|| namespace.reset());
+pub(crate) async fn reset(SelectedNamespace(namespace): SelectedNamespace) -> StatusCode {
+    run_blocking(|| namespace.reset());
     StatusCode::NO_CONTENT
 }
 

@@ -4,14 +4,14 @@ use axum::Json;
 use serde::Deserialize;
 use servicebus_control_api::{Operations, RecordOperations, Released};
 
-use super::error::{ApiError, Asked, Body, Chosen, check_limit};
+use super::error::{ApiError, Body, QueryParams, SelectedNamespace, check_limit};
 
 /// Default number of operations in one response.
 const LIMIT: usize = 1000;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Which {
+pub(crate) struct OperationsQuery {
     /// The number after which the page begins.
     #[serde(default)]
     after: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Which {
 
 /// Starts or stops recording operations.
 pub(crate) async fn record(
-    Chosen(namespace): Chosen,
+    SelectedNamespace(namespace): SelectedNamespace,
     Body(RecordOperations { recording }): Body<RecordOperations>,
 ) -> Json<Operations> {
     namespace.faults.record_operations(recording);
@@ -28,7 +28,7 @@ pub(crate) async fn record(
 }
 
 /// Resumes the oldest postponed operation.
-pub(crate) async fn release(Chosen(namespace): Chosen) -> Json<Released> {
+pub(crate) async fn release(SelectedNamespace(namespace): SelectedNamespace) -> Json<Released> {
     Json(Released {
         released: namespace.release_postponed(),
         waiting: namespace.faults.postponed.count(),
@@ -36,8 +36,8 @@ pub(crate) async fn release(Chosen(namespace): Chosen) -> Json<Released> {
 }
 
 pub(crate) async fn show(
-    Chosen(namespace): Chosen,
-    Asked(Which { after, limit }): Asked<Which>,
+    SelectedNamespace(namespace): SelectedNamespace,
+    QueryParams(OperationsQuery { after, limit }): QueryParams<OperationsQuery>,
 ) -> Result<Json<Operations>, ApiError> {
     let limit = check_limit(limit, LIMIT)?;
     Ok(Json(namespace.faults.operations(after, limit)))

@@ -8,7 +8,7 @@ use axum::extract::State;
 use servicebus_assertions::{near, unfired};
 use servicebus_control_api::{EndCheck, EndTest, ScriptedFault, TestReport};
 
-use super::error::{ApiError, Body, Chosen, Name};
+use super::error::{ApiError, Body, NamespaceName, SelectedNamespace};
 use super::{Control, namespaces, timeline};
 use crate::namespace::Namespace;
 use crate::shared::Shared;
@@ -17,7 +17,7 @@ const HINT: &str = "hint: have the test do what the fault is on, or take the fau
 
 pub(crate) async fn find(
     State(shared): State<Arc<Shared>>,
-    Chosen(namespace): Chosen,
+    SelectedNamespace(namespace): SelectedNamespace,
 ) -> Json<EndCheck> {
     let problem = problem(&shared, &namespace);
     Json(EndCheck { problem })
@@ -26,7 +26,7 @@ pub(crate) async fn find(
 /// Ends the test of a namespace: answers with its report, if any, and removes the namespace.
 pub(crate) async fn end(
     State(control): State<Control>,
-    Chosen(namespace): Chosen,
+    SelectedNamespace(namespace): SelectedNamespace,
     Body(EndTest { passed }): Body<EndTest>,
 ) -> Result<Json<TestReport>, ApiError> {
     let problem = problem(&control.shared, &namespace).filter(|_| passed);
@@ -37,7 +37,11 @@ pub(crate) async fn end(
         let (name, happened) = (namespace.name(), timeline::newest(&namespace).await);
         report = Some(format!("{problem}timeline of {name}\n{happened}"));
     }
-    namespaces::remove(State(control.shared), Name(namespace.name().to_owned())).await?;
+    namespaces::remove(
+        State(control.shared),
+        NamespaceName(namespace.name().to_owned()),
+    )
+    .await?;
     Ok(Json(TestReport { report }))
 }
 

@@ -21,9 +21,9 @@ const PEM: &str = "application/pem-certificate-chain";
 
 /// Signals the stop of the emulator to requests.
 #[derive(Debug, Clone)]
-pub(crate) struct Stopping(watch::Receiver<bool>);
+pub(crate) struct StopSignal(watch::Receiver<bool>);
 
-impl Stopping {
+impl StopSignal {
     /// Resolves when the emulator stops.
     pub(crate) async fn stopped(self) {
         let Self(mut stop) = self;
@@ -32,7 +32,7 @@ impl Stopping {
     }
 }
 
-impl From<watch::Receiver<bool>> for Stopping {
+impl From<watch::Receiver<bool>> for StopSignal {
     fn from(stop: watch::Receiver<bool>) -> Self {
         Self(stop)
     }
@@ -77,7 +77,7 @@ pub(crate) async fn certificate(State(shared): State<Arc<Shared>>) -> Result<Res
 ///
 /// `--exit-when-idle` counts connections. A process that shares an emulator with others holds one for as long as it needs
 /// the emulator; unlike a connection between two requests, one with an unfinished response does not time out.
-pub(crate) async fn hold(Extension(stopping): Extension<Stopping>) -> Response {
+pub(crate) async fn hold(Extension(stopping): Extension<StopSignal>) -> Response {
     let end = stream::once(async move {
         stopping.stopped().await;
         Ok::<_, std::convert::Infallible>(Bytes::new())

@@ -11,12 +11,12 @@ use axum::http::Method;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
+use super::deadline::deadline;
 use super::entities::Kind;
 use super::entities::Queues;
 use super::entities::Subscriptions;
 use super::entities::Topics;
-use super::error::Chosen;
-use super::in_time::in_time;
+use super::error::SelectedNamespace;
 use super::{
     Control, assertions, changes, clock, connections, counts, description, entities, entity_list,
     explain, explorations, faults, messages, metrics, namespaces, operations, problem, process,
@@ -42,12 +42,12 @@ pub(crate) struct Route {
 /// Axum wraps a handler several times, and compiles all of that for each type of handler.
 #[derive(Clone)]
 struct Answers {
-    handler: Arc<dyn Fn(Request, Control) -> Answering + Send + Sync>,
+    handler: Arc<dyn Fn(Request, Control) -> ResponseFuture + Send + Sync>,
     /// Whether it creates, changes or deletes entities.
     changes_entities: bool,
 }
 
-type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
+type ResponseFuture = Pin<Box<dyn Future<Output = Response> + Send>>;
 
 impl Route {
     /// Returns axum's router of the path.
@@ -77,22 +77,22 @@ impl Answers {
             return (self.handler)(request, control).await;
         }
         let (mut parts, body) = request.into_parts();
-        let namespace = match Chosen::from_request_parts(&mut parts, &control).await {
-            Ok(Chosen(namespace)) => namespace,
+        let namespace = match SelectedNamespace::from_request_parts(&mut parts, &control).await {
+            Ok(SelectedNamespace(namespace)) => namespace,
             Err(error) => return error.into_response(),
         };
         let response = (self.handler)(Request::from_parts(parts, body), control).await;
-        namespace.changes_told().await;
+        namespace.changes_written().await;
         response
     }
 }
 
 impl Handler<(), Control> for Answers {
-    type Future = Answering;
+    type Future = ResponseFuture;
 
-    fn call(self, request: Request, control: Control) -> Answering {
-        let patience = control.shared.options.patience;
-        Box::pin(in_time(patience, request, |request| {
+    fn call(self, request: Request, control: Control) -> ResponseFuture {
+        let step_timeout = control.shared.options.step_timeout;
+        Box::pin(deadline(step_timeout, request, |request| {
             self.answer(request, control)
         }))
     }

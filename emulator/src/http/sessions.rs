@@ -6,20 +6,20 @@ use axum::response::{IntoResponse as _, Response};
 use servicebus_broker::{SessionName, SessionView, SubQueue};
 use servicebus_control_api::{LoseSessionLock, Session, Sessions};
 
-use super::counts::{OfEntity, find};
+use super::counts::{EntityQuery, find};
 use super::error::ApiError;
-use super::error::{Asked, Body, Chosen};
+use super::error::{Body, QueryParams, SelectedNamespace};
 use crate::clock;
-use crate::namespace::{Namespace, SharedEntity, while_others_run};
+use crate::namespace::{Namespace, SharedEntity, run_blocking};
 
 /// Answers with all known sessions in the order of their ids; `state` is base64, or null if there is none.
 pub(crate) async fn list(
-    Chosen(namespace): Chosen,
-    Asked(OfEntity { entity }): Asked<OfEntity>,
+    SelectedNamespace(namespace): SelectedNamespace,
+    QueryParams(EntityQuery { entity }): QueryParams<EntityQuery>,
 ) -> Result<Response, ApiError> {
     let (found, kind) = find(&namespace, &entity)?;
     check(&namespace, &found, kind, &entity)?;
-    Ok(while_others_run(|| {
+    Ok(run_blocking(|| {
         let sessions = of_entity(&namespace, &found);
         Json(Sessions { sessions }).into_response()
     }))
@@ -35,7 +35,7 @@ pub(crate) fn of_entity(namespace: &Namespace, entity: &SharedEntity) -> Vec<Ses
 
 /// Ends the lock of a session as if its time were over; 404 if no receiver holds it.
 pub(crate) async fn lose(
-    Chosen(namespace): Chosen,
+    SelectedNamespace(namespace): SelectedNamespace,
     Body(LoseSessionLock { entity, session }): Body<LoseSessionLock>,
 ) -> Result<StatusCode, ApiError> {
     let (found, kind) = find(&namespace, &entity)?;

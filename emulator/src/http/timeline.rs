@@ -26,9 +26,9 @@ use tokio::time::timeout;
 
 use super::Control;
 use super::counts::find;
-use super::error::{ApiError, Asked, Chosen, check_limit, is_newest_first};
+use super::error::{ApiError, QueryParams, SelectedNamespace, check_limit, is_newest_first};
 use crate::namespace::{Namespace, SharedEntity};
-use page::{Needed, Page};
+use page::{Page, PageEvents};
 pub(crate) use render::Recorded;
 use render::{Rendering, place};
 
@@ -45,7 +45,7 @@ const MAX_TOLD: usize = 256 * 1024;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Which {
+pub(crate) struct TimelineQuery {
     entity: Option<String>,
     message_id: Option<String>,
     sequence_number: Option<u64>,
@@ -65,7 +65,7 @@ pub(crate) struct Which {
     order: Option<String>,
 }
 
-impl Which {
+impl TimelineQuery {
     /// Returns the requested part of the record, if it is a part.
     fn page(&self) -> Result<Option<Page>, ApiError> {
         let Self {
@@ -90,30 +90,30 @@ impl Which {
 
 pub(crate) async fn show(
     State(control): State<Control>,
-    Chosen(namespace): Chosen,
-    Asked(which): Asked<Which>,
+    SelectedNamespace(namespace): SelectedNamespace,
+    QueryParams(query): QueryParams<TimelineQuery>,
 ) -> Result<Response, ApiError> {
-    let entity = which.entity.as_deref();
+    let entity = query.entity.as_deref();
     let entity = entity.map(|entity| find(&namespace, entity)).transpose()?;
-    let (page, lines) = (which.page()?, which.lines);
+    let (page, lines) = (query.page()?, query.lines);
     let Ok(permit) = Arc::clone(&control.timelines).acquire_owned().await else {
         // The semaphore is never closed while a client can ask.
         return Ok(Response::default());
     };
-    let rendering = copied(&namespace, which, entity, page.as_ref()).await;
+    let rendering = copied(&namespace, query, entity, page.as_ref()).await;
     let rendering = rendering.in_page(page).await.with_lines(lines);
-    let body = streamed(rendering, permit, control.shared.options.patience);
+    let body = streamed(rendering, permit, control.shared.options.step_timeout);
     Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
 }
 
 /// The requested events; a field that is not set matches any.
-struct Wanted {
+struct EventFilter {
     entity: Option<EntityId>,
     message_id: Option<String>,
     number: Option<SequenceNumber>,
 }
 
-impl Wanted {
+impl EventFilter {
     /// Returns whether an event belongs to the entity. Events of the namespace itself belong to every entity.
     fn is_here(&self, event: &Event) -> bool {
         let here = |entity| entity == event.entity || event.entity == EntityId::NAMESPACE;
@@ -133,7 +133,7 @@ impl Wanted {
 /// messages.
 async fn copied(
     namespace: &Arc<Namespace>,
-    which: Which,
+    query: TimelineQuery,
     entity: Option<(Arc<SharedEntity>, SubQueue)>,
     page: Option<&Page>,
 ) -> Rendering {
@@ -145,10 +145,10 @@ async fn copied(
         ..Timeline::default()
     };
     let entity = entity.map(|(entity, kind)| (entity.id, kind));
-    let wanted = Wanted {
+    let wanted = EventFilter {
         entity: entity.map(|(entity, _)| entity),
-        message_id: which.message_id,
-        number: which.sequence_number.map(SequenceNumber),
+        message_id: query.message_id,
+        number: query.sequence_number.map(SequenceNumber),
     };
     let known: HashSet<EntityId> = match entity {
         Some(_) => HashSet::new(),
@@ -170,19 +170,19 @@ async fn copied(
         timeline.last_position().min(before)
     };
     let needed = match page {
-        Some(page) => Needed::find(namespace, &wanted, page, last).await,
+        Some(page) => PageEvents::find(namespace, &wanted, page, last).await,
         None => None,
     };
     let copy = copy_of(namespace, &wanted, needed.as_ref(), last).await;
-    let shows_messages = which.messages && namespace.recorded_messages.are_kept();
+    let shows_messages = query.messages && namespace.recorded_messages.is_enabled();
     Rendering::new(Arc::clone(namespace), head, copy, wanted, shows_messages)
 }
 
 /// Copies events and their positions up to `last` in pieces: all, or those that a page needs.
 async fn copy_of(
     namespace: &Namespace,
-    wanted: &Wanted,
-    needed: Option<&Needed>,
+    wanted: &EventFilter,
+    needed: Option<&PageEvents>,
     last: u64,
 ) -> (Events, Vec<u64>) {
     let last = needed.map_or(last, |needed| needed.end);
@@ -195,7 +195,7 @@ async fn copy_of(
         let earlier = needed.filter(|needed| from < needed.begin);
         let end = earlier.map_or(last + 1, |needed| needed.begin);
         let takes = |event: &Event| {
-            let is_told_of = |needed: &Needed| needed.places.contains(&place(event));
+            let is_told_of = |needed: &PageEvents| needed.places.contains(&place(event));
             wanted.is_here(event) && earlier.is_none_or(is_told_of)
         };
         let range = from..end.min(from + COPIED as u64);
@@ -214,11 +214,11 @@ pub(crate) async fn of_entity(
     found: (Arc<SharedEntity>, SubQueue),
     messages: bool,
 ) -> (Timeline, Option<Vec<Recorded>>) {
-    let which = Which {
+    let query = TimelineQuery {
         messages,
-        ..Which::default()
+        ..TimelineQuery::default()
     };
-    copied(namespace, which, Some(found), None)
+    copied(namespace, query, Some(found), None)
         .await
         .whole()
         .await
@@ -233,7 +233,7 @@ pub(crate) async fn newest(namespace: &Arc<Namespace>) -> String {
         is_newest: true,
         next: None,
     };
-    let rendering = copied(namespace, Which::default(), None, Some(&page)).await;
+    let rendering = copied(namespace, TimelineQuery::default(), None, Some(&page)).await;
     let rendering = rendering.in_page(Some(page)).await.with_lines(true);
     let (Timeline { events, .. }, _) = rendering.whole().await;
     let first = events.first().and_then(|event| event.position);
@@ -254,11 +254,11 @@ pub(crate) async fn of_message(
     message_id: &str,
 ) -> Option<Timeline> {
     let found = find(namespace, entity).ok()?;
-    let which = Which {
+    let query = TimelineQuery {
         message_id: Some(message_id.to_owned()),
-        ..Which::default()
+        ..TimelineQuery::default()
     };
-    let mut rendering = copied(namespace, which, Some(found), None).await;
+    let mut rendering = copied(namespace, query, Some(found), None).await;
     let mut whole = Vec::new();
     while let Some(piece) = rendering.piece() {
         whole.extend_from_slice(&piece);
@@ -270,9 +270,13 @@ pub(crate) async fn of_message(
     serde_json::from_slice(&whole).ok()
 }
 
-/// Returns a body that is rendered while it is read. If the reader pauses longer than `patience`, the body is aborted, so
+/// Returns a body that is rendered while it is read. If the reader pauses longer than `step_timeout`, the body is aborted, so
 /// that others are rendered.
-fn streamed(mut rendering: Rendering, permit: OwnedSemaphorePermit, patience: Duration) -> Body {
+fn streamed(
+    mut rendering: Rendering,
+    permit: OwnedSemaphorePermit,
+    step_timeout: Duration,
+) -> Body {
     let first = rendering.piece();
     if rendering.is_done() {
         // With its length, which simple clients prefer.
@@ -284,7 +288,7 @@ fn streamed(mut rendering: Rendering, permit: OwnedSemaphorePermit, patience: Du
         let mut piece = first;
         loop {
             let is_last = piece.is_none();
-            let sent = timeout(patience, sender.send(piece)).await;
+            let sent = timeout(step_timeout, sender.send(piece)).await;
             if is_last || !matches!(sent, Ok(Ok(()))) {
                 return;
             }

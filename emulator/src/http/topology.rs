@@ -24,7 +24,7 @@ const DURATIONS: [&str; 4] = [
 type Members = Map<String, Value>;
 
 /// Converts a short topology into a configuration; returns any other text unchanged.
-pub(super) fn in_full(text: String) -> Result<String, ApiError> {
+pub(super) fn expand(text: String) -> Result<String, ApiError> {
     // At first without the values, which may be large in a configuration.
     let Ok(parts) = serde_json::from_str::<HashMap<String, IgnoredAny>>(&text) else {
         return Ok(text);

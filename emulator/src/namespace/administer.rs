@@ -257,7 +257,7 @@ impl Namespace {
         host: &str,
     ) -> Result<(), ServiceError> {
         entity.check_there(host)?;
-        entity.check_whole(host)?;
+        entity.check_not_broken(host)?;
         self.read(entity, |entity| {
             let description = entity.description();
             if !description.status.can_receive() {
@@ -304,7 +304,7 @@ impl SharedEntity {
             return Err(ServiceError::is_filled_by_the_broker(&address));
         }
         match self.kind {
-            EntityKind::Subscription => Err(ServiceError::takes_nothing(self.path.as_str())),
+            EntityKind::Subscription => Err(ServiceError::sends_not_allowed(self.path.as_str())),
             EntityKind::Queue | EntityKind::Topic => Ok(()),
         }
     }
@@ -314,14 +314,14 @@ impl SharedEntity {
     pub(crate) fn check_is_received_from(&self, kind: SubQueue) -> Result<(), ServiceError> {
         match self.kind {
             EntityKind::Topic if kind != SubQueue::TransferDeadLetter => {
-                Err(ServiceError::gives_nothing(&self.store_path(kind)))
+                Err(ServiceError::receives_not_allowed(&self.store_path(kind)))
             }
             EntityKind::Queue | EntityKind::Topic | EntityKind::Subscription => Ok(()),
         }
     }
 
     /// Fails if the entity is broken.
-    pub(crate) fn check_whole(&self, host: &str) -> Result<(), ServiceError> {
+    pub(crate) fn check_not_broken(&self, host: &str) -> Result<(), ServiceError> {
         let broken = self.broken();
         broken.map_or(Ok(()), |broken| Err(send_refusal(&broken, host)))
     }

@@ -125,7 +125,7 @@ impl Namespace {
     /// Returns the next deadline that a client may wait for, and whether it is the end of a lock whose holder is attached.
     fn next_awaited(&self) -> Option<(Timestamp, bool)> {
         let waits = self.faults.waits.next().map(|at| (at, false));
-        let entities = self.carry(|carrier| carrier.with_deadlines());
+        let entities = self.with_entities(|entities| entities.with_deadlines());
         let entities = entities.iter();
         let each = entities.filter_map(|entity| self.read(entity, |entity| entity.next_awaited()));
         each.chain(waits).min_by_key(|(at, _)| *at)

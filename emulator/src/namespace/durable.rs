@@ -12,13 +12,13 @@ use servicebus_broker::{
 
 use super::{AuthorizationRule, Namespace, SharedEntity};
 use crate::durable::{
-    ClockState, Definition, LoadError, LoadedEntity, MissingBodies, NamespaceStore, Unit,
+    ClockState, Definition, LoadError, LoadedEntity, MissingBodies, NamespaceStore, UnitOfWork,
 };
 use crate::options::DataError;
 
 impl Namespace {
     /// Begins a unit of work, where there is a store.
-    pub(super) fn begin_unit(&self) -> Option<Unit<'_>> {
+    pub(super) fn begin_unit(&self) -> Option<UnitOfWork<'_>> {
         self.store.as_ref().map(|store| store.begin_unit())
     }
 
@@ -78,7 +78,7 @@ impl Namespace {
         if let Some(found) = found.filter(|found| found.id == entity) {
             let mut locked = found.lock();
             for (place, body) in bodies {
-                locked.leave_out_body(place, body);
+                locked.drop_body(place, body);
             }
         }
     }
@@ -125,9 +125,9 @@ impl Namespace {
         for path in &paths {
             self.join_topic(path);
         }
-        self.carry(|carrier| {
+        self.with_entities(|entities| {
             for path in &paths {
-                carrier.with_entity(path, Entity::recover);
+                entities.with_entity(path, Entity::recover);
             }
         });
         self.delete_left_by_links(&paths);

@@ -16,7 +16,7 @@ use servicebus_broker::{
 
 use super::Namespace;
 use super::metadata::EntityMetadata;
-use super::operate::while_others_run;
+use super::operate::run_blocking;
 use crate::lock_order::{Ordered, Rank, take};
 
 /// Maximum number of queues and topics of a namespace (semantics §1).
@@ -66,7 +66,7 @@ impl SharedEntity {
 
     /// Returns the error of a broken entity.
     pub(crate) fn broken(&self) -> Option<SendError> {
-        self.lock().check_whole().err()
+        self.lock().check_not_broken().err()
     }
 }
 
@@ -103,11 +103,11 @@ impl Namespace {
         let make = |id| {
             let mut entity = Entity::new(kind, id, path.clone(), description, settings, now);
             if self.store.is_some() {
-                entity.keep_changes();
+                entity.record_changes();
             }
             SharedEntity::new(entity, EntityMetadata::new(now))
         };
-        self.carry(|carrier| create(carrier, path, rules, make))
+        self.with_entities(|entities| create(entities, path, rules, make))
     }
 
     /// Returns the limit of queues and topics if it is reached.
@@ -126,7 +126,7 @@ impl Namespace {
                 ends_locks
             })
         };
-        let changed = while_others_run(|| self.operate_as_broker(entity, change));
+        let changed = run_blocking(|| self.operate_as_broker(entity, change));
         if changed == Some(true) {
             // An update of a topic drops the locks of all its subscriptions (decision D17).
             self.lose_locks(entity);
@@ -138,13 +138,14 @@ impl Namespace {
 
     /// Ends every lock of an entity, and of the subscriptions of a topic.
     pub(crate) fn lose_locks(&self, entity: &SharedEntity) {
-        self.carry(|carrier| lose_locks(carrier, &entity.path));
+        self.with_entities(|entities| lose_locks(entities, &entity.path));
     }
 
     /// Removes an entity with its contents, and the subscriptions of a topic; its links are detached in their next turn.
     pub(crate) fn delete(&self, path: &EntityPath) -> Option<Arc<SharedEntity>> {
         let entity = self.entity(path)?;
-        let is_gone = while_others_run(|| self.carry(|carrier| delete(carrier, path, entity.id)));
+        let is_gone =
+            run_blocking(|| self.with_entities(|entities| delete(entities, path, entity.id)));
         is_gone.then(|| {
             self.entities_changed();
             entity
@@ -155,12 +156,12 @@ impl Namespace {
     pub(crate) fn end(&self) {
         if let Some(store) = &self.store {
             for entity in self.entities() {
-                self.carry(|carrier| delete(carrier, &entity.path, entity.id));
+                self.with_entities(|entities| delete(entities, &entity.path, entity.id));
             }
             store.remove_namespace();
         }
         self.index_of_entities().clear();
-        self.router.dismiss();
+        self.router.close_all();
         self.turns.notify_waiters();
     }
 
@@ -326,7 +327,7 @@ pub(super) mod tests {
         };
         assert!(namespace.update(&entity, forwards));
         let names = |namespace: &Namespace| -> Vec<String> {
-            let busy = namespace.carry(|carrier| carrier.busy());
+            let busy = namespace.with_entities(|entities| entities.busy());
             busy.iter().map(|entity| entity.path.to_string()).collect()
         };
         send(&namespace, "q0", 10);

@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// Interval of checks whether a client is still connecting: no event reports that it will not ask for messages.
 const CONNECTING_CHECK: Duration = Duration::from_millis(20);
 
-/// How many places that are not at rest are told; of others only how many there are.
+/// Maximum number of busy parts that are listed; the others are only counted.
 const MAX_TOLD: usize = 100;
 
 /// What keeps a namespace from being idle.
@@ -51,8 +51,8 @@ impl Namespace {
         let _alone = self.advancing.lock().await;
         self.connected().await;
         let changed = ClockChange(&self.alarm);
-        let walk = self.clock.begin_walk(by);
-        self.note_advance(by.as_millis() as u64);
+        let advance = self.clock.begin_advance(by);
+        self.record_advance(by.as_millis() as u64);
         // Everything that a client wrote before its request happens before time advances (spec/observed.md 18).
         self.router.read_all();
         let mut late = Vec::new();
@@ -60,9 +60,9 @@ impl Namespace {
         loop {
             self.wait_idle(&mut late).await;
             match self.next_deadline() {
-                Some(deadline) if deadline <= walk.target => {
-                    left = left.checked_sub(1).ok_or_else(|| walk.passed())?;
-                    walk.step_to(deadline);
+                Some(deadline) if deadline <= advance.target => {
+                    left = left.checked_sub(1).ok_or_else(|| advance.passed())?;
+                    advance.step_to(deadline);
                     while self.fire_due() {
                         yield_now().await;
                     }
@@ -72,8 +72,8 @@ impl Namespace {
                 _ => break,
             }
         }
-        walk.step_to(walk.target);
-        drop(walk);
+        advance.step_to(advance.target);
+        drop(advance);
         drop(changed);
         self.append_clock();
         self.wait_idle(&mut late).await;
@@ -146,8 +146,8 @@ impl Namespace {
 
     /// Waits until every connection has written the consequences of changed entities: a client that gets its response then
     /// finds its links detached, and settles nothing on them. Does not wait for clients that do not read.
-    pub(crate) async fn changes_told(&self) {
-        let told = async {
+    pub(crate) async fn changes_written(&self) {
+        let written = async {
             loop {
                 let turn = self.turns.notified();
                 tokio::pin!(turn);
@@ -159,7 +159,7 @@ impl Namespace {
             }
         };
         // The change is made even if the wait times out.
-        let _ = timeout(TIMEOUT, told).await;
+        let _ = timeout(TIMEOUT, written).await;
     }
 
     /// Waits until the namespace is idle. Adds connections that were busy for too long to `late`, and does not wait for them
@@ -232,13 +232,13 @@ impl Namespace {
     fn busy(&self) -> Vec<Busy> {
         let mut busy = Vec::new();
         let now = self.clock.now();
-        for entity in self.carry(|carrier| carrier.due(now, usize::MAX)) {
+        for entity in self.with_entities(|entities| entities.due(now, usize::MAX)) {
             busy.push(Busy {
                 place: entity.path.to_string(),
                 reason: "something is due".into(),
             });
         }
-        for entity in self.carry(|carrier| carrier.busy()) {
+        for entity in self.with_entities(|entities| entities.busy()) {
             self.read(&entity, |entity| {
                 if entity.has_reserved() {
                     busy.push(Busy {
@@ -292,7 +292,9 @@ impl Namespace {
         wanted: Option<(EntityId, SubQueue)>,
     ) -> impl Iterator<Item = (Arc<SharedEntity>, SubQueue)> {
         // Each lock has an end, so that an entity without a deadline has none.
-        let entities = self.carry(|carrier| carrier.with_deadlines()).into_iter();
+        let entities = self
+            .with_entities(|entities| entities.with_deadlines())
+            .into_iter();
         let stores =
             entities.flat_map(|entity| SubQueue::ALL.map(|kind| (Arc::clone(&entity), kind)));
         stores.filter(move |(entity, kind)| {
@@ -367,7 +369,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn of_many_places_with_locks_a_hundred_are_told() {
+    async fn of_many_stores_with_locks_a_hundred_are_listed() {
         let namespace = with_queues(150);
         for (number, entity) in (1..).zip(namespace.entities()) {
             namespace.operate_as_broker(&entity, |entity, cx| {
@@ -394,10 +396,10 @@ mod tests {
         let namespace = namespace();
         let start = namespace.clock.now();
         {
-            let mut walk = pin!(namespace.advance(MINUTE, u32::MAX));
+            let mut advance = pin!(namespace.advance(MINUTE, u32::MAX));
             let mut cx = Context::from_waker(Waker::noop());
-            assert!(walk.as_mut().poll(&mut cx).is_pending());
-            assert!(walk.as_mut().poll(&mut cx).is_pending());
+            assert!(advance.as_mut().poll(&mut cx).is_pending());
+            assert!(advance.as_mut().poll(&mut cx).is_pending());
         }
         let clock = namespace.clock.read();
         assert_eq!(clock.now.since(start), Duration::from_secs(20));

@@ -96,7 +96,7 @@ impl Namespace {
             ids.next(),
             ids.next()
         );
-        let path = EntityPath::of_address(&name).ok_or_else(|| unlike_a_name(&name, "its form"))?;
+        let path = EntityPath::of_address(&name).ok_or_else(|| invalid_name(&name, "its form"))?;
         let _alone = self.administer();
         Ok(LinkScope {
             entity: self.create_for_client(kind, &path, None, None, None)?,
@@ -379,7 +379,7 @@ impl SubscriptionRequest<'_> {
 
     fn path(&self, name: &str) -> Result<EntityPath, ServiceError> {
         let path = self.topic.subscription(name);
-        path.map_err(|error| unlike_a_name(name, error))
+        path.map_err(|error| invalid_name(name, error))
     }
 }
 
@@ -394,7 +394,7 @@ fn in_use(path: &EntityPath) -> ServiceError {
     ServiceError::new(Condition::ResourceLocked, text)
 }
 
-fn unlike_a_name(name: &str, why: impl std::fmt::Display) -> ServiceError {
+fn invalid_name(name: &str, why: impl std::fmt::Display) -> ServiceError {
     let text = format!("'{name}' cannot be the name of an entity: it {why}.");
     ServiceError::new(Condition::ArgumentError, text)
 }

@@ -21,7 +21,7 @@ use crate::router::ConnectionId;
 const FORWARDED_AT_ONCE: usize = 2048;
 
 /// Operates on several entities of a namespace, one after another.
-pub(super) struct Carrier<'a> {
+pub(super) struct EntityAccess<'a> {
     namespace: &'a Namespace,
     caller: &'a mut Caller,
 }
@@ -48,7 +48,7 @@ impl Namespace {
     ) -> Result<T, Broken> {
         let _unit = self.begin_unit();
         let result = self.attempt(entity, caller, work);
-        self.follow(caller);
+        self.run_follow_ups(caller);
         result
     }
 
@@ -58,7 +58,7 @@ impl Namespace {
         entity: &SharedEntity,
         work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
     ) -> T {
-        let mut broker = self.caller_of_time();
+        let mut broker = self.deadline_caller();
         self.operate(entity, &mut broker, work)
     }
 
@@ -80,7 +80,7 @@ impl Namespace {
         entities: &[Arc<SharedEntity>],
         work: impl FnOnce(&mut [&mut Entity], &mut Context<'_>) -> T,
     ) -> T {
-        let mut broker = self.caller_of_time();
+        let mut broker = self.deadline_caller();
         self.operate_together(entities, &mut broker, |entities, cx| {
             cx.client = INSPECTOR;
             work(entities, cx)
@@ -90,7 +90,7 @@ impl Namespace {
     /// Runs what is due; returns how many messages that affected. An entity that breaks is reported, and does not keep
     /// others from running theirs.
     pub(super) fn expire(&self, entity: &SharedEntity) -> usize {
-        let mut broker = self.caller_of_time();
+        let mut broker = self.deadline_caller();
         let done = self.try_operate(entity, &mut broker, Entity::handle_timeout);
         done.unwrap_or_default()
     }
@@ -101,9 +101,9 @@ impl Namespace {
         match catch_unwind(AssertUnwindSafe(|| read(&queue))) {
             Ok(seen) => seen,
             Err(payload) => {
-                let broken = self.break_down(&mut queue, &*payload);
+                let broken = self.mark_broken(&mut queue, &*payload);
                 drop(queue);
-                self.tell_broken(&broken);
+                self.report_broken(&broken);
                 resume_unwind(Box::new(broken))
             }
         }
@@ -141,9 +141,9 @@ impl Namespace {
             }
             Err(payload) => {
                 caller.forget_operation();
-                let broken = self.break_down(&mut locked, &*payload);
+                let broken = self.mark_broken(&mut locked, &*payload);
                 drop(locked);
-                self.tell_broken(&broken);
+                self.report_broken(&broken);
                 Err(broken)
             }
         }
@@ -176,10 +176,10 @@ impl Namespace {
     }
 
     /// Breaks an entity after a panic: its state is not used any more.
-    fn break_down(&self, entity: &mut Entity, payload: &(dyn Any + Send)) -> Broken {
+    fn mark_broken(&self, entity: &mut Entity, payload: &(dyn Any + Send)) -> Broken {
         let reason = Arc::from(panic_text(payload));
         let now = self.clock.now();
-        entity.break_down(now, Arc::clone(&reason));
+        entity.mark_broken(now, Arc::clone(&reason));
         Broken {
             entity: entity.path().clone(),
             reason,
@@ -187,7 +187,7 @@ impl Namespace {
     }
 
     /// Reports a broken entity to the log, the health endpoint, and its links.
-    fn tell_broken(&self, broken: &Broken) {
+    fn report_broken(&self, broken: &Broken) {
         self.failures.add(Failure {
             namespace: Some(self.name().to_owned()),
             entity: Some(broken.entity.to_string()),
@@ -244,10 +244,10 @@ impl Namespace {
             // Which of them were changed half-way is not known.
             let broken = locked
                 .iter_mut()
-                .map(|entity| self.break_down(entity, &*payload));
+                .map(|entity| self.mark_broken(entity, &*payload));
             let broken: Vec<Broken> = broken.collect();
             locked.clear();
-            broken.iter().for_each(|broken| self.tell_broken(broken));
+            broken.iter().for_each(|broken| self.report_broken(broken));
             match broken.into_iter().next() {
                 Some(broken) => resume_unwind(Box::new(broken)),
                 None => resume_unwind(payload),
@@ -260,7 +260,7 @@ impl Namespace {
             self.alarm.arm(deadline);
         }
         self.carry_out(caller);
-        self.follow(caller);
+        self.run_follow_ups(caller);
         result
     }
 
@@ -271,7 +271,7 @@ impl Namespace {
             effects,
             woken,
             lost,
-            told_others,
+            woke_others,
             follow_ups,
             ..
         } = caller;
@@ -280,7 +280,7 @@ impl Namespace {
             Notice::Wake(receiver) if is_own(receiver) => woken.push(receiver),
             Notice::Wake(receiver) => {
                 self.router.wake(receiver);
-                *told_others = true;
+                *woke_others = true;
             }
             Notice::SessionLost(receiver) if is_own(receiver) => lost.push(receiver),
             Notice::SessionLost(receiver) => self.router.lose_session(receiver),
@@ -289,22 +289,23 @@ impl Namespace {
 
     /// Carries out the consequences elsewhere, now that no entity is locked. The caller's task forwards a limited number of
     /// messages, the timers task the others.
-    fn follow(&self, caller: &mut Caller) {
+    fn run_follow_ups(&self, caller: &mut Caller) {
         if caller.follow_ups.is_empty() {
             return;
         }
         let namespace = self;
-        let following =
-            AssertUnwindSafe(|| follow_up(&mut Carrier { namespace, caller }, FORWARDED_AT_ONCE));
+        let following = AssertUnwindSafe(|| {
+            follow_up(&mut EntityAccess { namespace, caller }, FORWARDED_AT_ONCE)
+        });
         match catch_unwind(following) {
             Ok(true) => self.entities_changed(),
             Ok(false) => {}
-            Err(payload) => self.break_source(caller, &*payload),
+            Err(payload) => self.mark_source_broken(caller, &*payload),
         }
-        self.leave_to_timers(caller.follow_ups.take_sources());
+        self.queue_for_timers(caller.follow_ups.take_sources());
     }
 
-    fn leave_to_timers(&self, sources: VecDeque<(EntityPath, SubQueue)>) {
+    fn queue_for_timers(&self, sources: VecDeque<(EntityPath, SubQueue)>) {
         if sources.is_empty() {
             return;
         }
@@ -318,43 +319,43 @@ impl Namespace {
     }
 
     /// Continues what callers have left; returns false if they have left nothing.
-    pub(crate) fn forward_on(&self) -> bool {
+    pub(crate) fn forward_pending(&self) -> bool {
         let left = std::mem::take(&mut *self.forwarding.lock());
         if left.is_empty() {
             return false;
         }
-        let mut broker = self.caller_of_time();
+        let mut broker = self.deadline_caller();
         let _unit = self.begin_unit();
         broker.follow_ups.add_sources(left);
-        self.follow(&mut broker);
+        self.run_follow_ups(&mut broker);
         self.turns.notify_waiters();
         true
     }
 
     /// Breaks the source of a panic while no entity was locked, in what it forwards: the state of its transfer is not known.
-    fn break_source(&self, caller: &mut Caller, payload: &(dyn Any + Send)) {
+    fn mark_source_broken(&self, caller: &mut Caller, payload: &(dyn Any + Send)) {
         caller.effects.drain(..);
-        let current = caller.follow_ups.take_current();
+        let current = caller.follow_ups.take_last_source();
         if let Some(entity) = current.and_then(|path| self.entity(&path)) {
-            let broken = self.break_down(&mut entity.lock(), payload);
-            self.tell_broken(&broken);
+            let broken = self.mark_broken(&mut entity.lock(), payload);
+            self.report_broken(&broken);
         }
     }
 
     /// Operates on several entities, one after another, and carries out the consequences.
-    pub(super) fn carry<T>(&self, work: impl FnOnce(&mut Carrier<'_>) -> T) -> T {
-        let caller = &mut *self.caller_of_time();
+    pub(super) fn with_entities<T>(&self, work: impl FnOnce(&mut EntityAccess<'_>) -> T) -> T {
+        let caller = &mut *self.deadline_caller();
         let _unit = self.begin_unit();
         let namespace = self;
-        let result = work(&mut Carrier { namespace, caller });
-        self.follow(caller);
+        let result = work(&mut EntityAccess { namespace, caller });
+        self.run_follow_ups(caller);
         result
     }
 }
 
 /// Runs work that may take long on an entity or a namespace; the thread's other tasks move to another thread meanwhile,
 /// unless the runtime has only this one.
-pub(crate) fn while_others_run<T>(work: impl FnOnce() -> T) -> T {
+pub(crate) fn run_blocking<T>(work: impl FnOnce() -> T) -> T {
     match may_block() {
         true => block_in_place(work),
         false => work(),
@@ -367,7 +368,7 @@ pub(crate) fn may_block() -> bool {
     Handle::try_current().is_ok_and(has_others)
 }
 
-impl Entities for Carrier<'_> {
+impl Entities for EntityAccess<'_> {
     type Cell = SharedEntity;
 
     fn namespace(&mut self) -> impl DerefMut<Target = servicebus_broker::Namespace<SharedEntity>> {

@@ -20,34 +20,34 @@ const CAPACITY: u64 = 64 * 1024 * 1024;
 const OVERHEAD: u64 = 256;
 
 /// Where a message arrived.
-pub(crate) type Place = (EntityId, SubQueue, Option<SequenceNumber>);
+pub(crate) type Location = (EntityId, SubQueue, Option<SequenceNumber>);
 
 /// The kept messages of one namespace.
 #[derive(Debug)]
-pub(crate) struct RecordedMessages(Option<Mutex<Kept>>);
+pub(crate) struct RecordedMessages(Option<Mutex<Recorded>>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Recorded {
     /// A hash table would move tens of megabytes within one operation whenever it grows.
-    by_place: BTreeMap<Place, (BrokerProperties, Message)>,
+    by_location: BTreeMap<Location, (BrokerProperties, Message)>,
     /// Oldest first.
-    order: VecDeque<Place>,
+    order: VecDeque<Location>,
     bytes: u64,
 }
 
 impl RecordedMessages {
-    /// Creates the store; keeps messages if `is_asked`.
-    pub(crate) fn new(is_asked: bool) -> Self {
-        Self(is_asked.then(Mutex::default))
+    /// Creates the store; keeps messages if `is_enabled`.
+    pub(crate) fn new(is_enabled: bool) -> Self {
+        Self(is_enabled.then(Mutex::default))
     }
 
-    pub(crate) fn are_kept(&self) -> bool {
+    pub(crate) fn is_enabled(&self) -> bool {
         self.0.is_some()
     }
 
     /// Keeps the messages that arrived by these events; must be called before a receiver can have taken them.
     pub(super) fn keep(&self, entity: &Entity, events: &Events, namespace: &Namespace) {
-        let Some(mut kept) = self.kept() else {
+        let Some(mut recorded) = self.recorded() else {
             return;
         };
         for event in events
@@ -62,38 +62,42 @@ impl RecordedMessages {
                 here.filter(|(broker_properties, _)| broker_properties.sequence_number == number);
             if let Some((broker_properties, message)) = own {
                 let place = (event.entity, event.store, Some(number));
-                kept.insert(place, (broker_properties, namespace.whole(message)));
+                recorded.insert(place, (broker_properties, namespace.whole(message)));
             }
         }
     }
 
     /// Returns the message that arrived at a location, if it is still kept.
-    pub(crate) fn kept_at(&self, place: &Place) -> Option<(BrokerProperties, Message)> {
-        self.kept()?.by_place.get(place).cloned()
+    pub(crate) fn recorded_at(&self, place: &Location) -> Option<(BrokerProperties, Message)> {
+        self.recorded()?.by_location.get(place).cloned()
     }
 
     pub(super) fn clear(&self) {
-        if let Some(mut kept) = self.kept() {
-            *kept = Kept::default();
+        if let Some(mut recorded) = self.recorded() {
+            *recorded = Recorded::default();
         }
     }
 
-    fn kept(&self) -> Option<Ordered<MutexGuard<'_, Kept>>> {
-        let kept = self.0.as_ref()?;
-        Some(take(Rank::Inner, || kept.lock()))
+    fn recorded(&self) -> Option<Ordered<MutexGuard<'_, Recorded>>> {
+        let recorded = self.0.as_ref()?;
+        Some(take(Rank::Inner, || recorded.lock()))
     }
 }
 
-impl Kept {
-    fn insert(&mut self, place: Place, (broker_properties, message): (BrokerProperties, Message)) {
+impl Recorded {
+    fn insert(
+        &mut self,
+        place: Location,
+        (broker_properties, message): (BrokerProperties, Message),
+    ) {
         self.bytes += cost(&message);
-        self.by_place.insert(place, (broker_properties, message));
+        self.by_location.insert(place, (broker_properties, message));
         self.order.push_back(place);
         while self.bytes > CAPACITY {
             let Some(oldest) = self.order.pop_front() else {
                 return;
             };
-            if let Some((_, message)) = self.by_place.remove(&oldest) {
+            if let Some((_, message)) = self.by_location.remove(&oldest) {
                 self.bytes -= cost(&message);
             }
         }

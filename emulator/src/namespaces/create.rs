@@ -157,7 +157,7 @@ impl Creation<'_> {
             Some(store) => {
                 let failures = failures.clone();
                 let kept = (store, self.namespaces.prunes);
-                Namespace::kept(config, real, *seed, *records_messages, failures, kept)?
+                Namespace::open_stored(config, real, *seed, *records_messages, failures, kept)?
             }
         };
         made.followed_messages = self.namespaces.traces.of_namespace(made.name());

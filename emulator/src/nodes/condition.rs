@@ -263,7 +263,7 @@ impl ServiceError {
     }
 
     /// For a sender to a subscription (semantics §1).
-    pub(crate) fn takes_nothing(subscription: &str) -> Self {
+    pub(crate) fn sends_not_allowed(subscription: &str) -> Self {
         let text = format!(
             "Messages cannot be sent to '{subscription}': it is a subscription; send to its topic."
         );
@@ -279,7 +279,7 @@ impl ServiceError {
     }
 
     /// For a receiver from the address of a topic (semantics §1).
-    pub(crate) fn gives_nothing(address: &str) -> Self {
+    pub(crate) fn receives_not_allowed(address: &str) -> Self {
         let text = format!(
             "Messages cannot be received from '{address}': it is a topic; receive from its subscriptions."
         );

@@ -18,14 +18,14 @@ use super::request::{Reply, Request};
 use crate::durable::NamespaceStore;
 
 mod messages;
+mod reply_messages;
 mod rules;
 mod sessions;
-mod shown;
 
+pub(crate) use reply_messages::ReplyMessages;
 pub(crate) use rules::{
     change_refusal, enumerate_rules, is_about_rules, is_batch_delete, rule_change,
 };
-pub(crate) use shown::ShownMessages;
 
 /// One request with its context.
 pub(crate) struct Management<'a, 'b> {
@@ -49,8 +49,8 @@ pub(crate) struct Management<'a, 'b> {
     pub(crate) transaction: Option<&'a mut Transaction>,
     /// The data directory, which has the bodies that are not in memory.
     pub(crate) store: Option<&'a NamespaceStore>,
-    /// Messages of [the reply](ShownMessages::reply), which replaces the operation's result.
-    pub(crate) shown: &'a mut Option<ShownMessages>,
+    /// Messages of [the reply](ReplyMessages::reply), which replaces the operation's result.
+    pub(crate) reply_messages: &'a mut Option<ReplyMessages>,
 }
 
 impl Management<'_, '_> {

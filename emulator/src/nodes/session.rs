@@ -34,7 +34,7 @@ pub(crate) struct SessionRequest {
     /// `None` for the next available one.
     pub(crate) session: Option<SessionName>,
     /// How long the client waits for the next available one, in real time (decision D19).
-    pub(crate) patience: Duration,
+    pub(crate) wait_timeout: Duration,
     /// Exclusive, or so that another receiver may take it over.
     pub(crate) access: SessionAccess,
     /// The filter's key, and the descriptor of its value if it is described.
@@ -94,13 +94,13 @@ impl SessionRequest {
                 return Err(ServiceError::new(Condition::ArgumentError, text));
             }
         };
-        let patience = match session {
+        let wait_timeout = match session {
             Some(_) => Duration::ZERO,
-            None => patience(attach.property(TIMEOUT_PROPERTY), path)?,
+            None => wait_timeout(attach.property(TIMEOUT_PROPERTY), path)?,
         };
         Ok(Some(Self {
             session,
-            patience,
+            wait_timeout,
             access,
             key: key.to_owned(),
             descriptor,
@@ -170,7 +170,7 @@ pub(crate) fn session_name(id: &str, path: &EntityPath) -> Result<SessionName, S
 }
 
 /// Clients differ in the width of the number (wire.md §5).
-fn patience(property: Option<&Value>, path: &EntityPath) -> Result<Duration, ServiceError> {
+fn wait_timeout(property: Option<&Value>, path: &EntityPath) -> Result<Duration, ServiceError> {
     let value = match property {
         None | Some(Value::Null) => return Ok(DEFAULT_TIMEOUT),
         Some(value) => value,
@@ -226,7 +226,8 @@ mod tests {
     #[test]
     fn a_receiver_that_says_nothing_waits_for_65_seconds() {
         let path: EntityPath = "q".parse().unwrap();
-        let seconds = |property| patience(property, &path).map(|patience| patience.as_secs());
+        let seconds =
+            |property| wait_timeout(property, &path).map(|wait_timeout| wait_timeout.as_secs());
         assert_eq!(seconds(None), Ok(65));
         assert_eq!(seconds(Some(&Value::Null)), Ok(65));
         assert_eq!(seconds(Some(&Value::Uint(10_000))), Ok(10));

@@ -135,7 +135,7 @@ fn invalid(name: &str, value: &Value, allowed: &str) -> Rejection {
 
 /// Adds the broker's properties of a delivered message. `ahead` is how many milliseconds its clock is ahead of the client's
 /// (decision D20). A message that was sent to this very entity has an enqueued sequence number of 0 (recorded).
-pub(crate) fn put_stamp(
+pub(crate) fn put_broker_properties(
     properties: &mut Map<String, Value>,
     broker_properties: &BrokerProperties,
     ahead: i64,

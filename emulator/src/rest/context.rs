@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use super::Route;
 use super::heads::Heads;
 use crate::auth::{Claim, audience_path};
-use crate::kept::Kept;
+use crate::body_account::BodyAccount;
 use crate::namespace::{Caller, Namespace, SharedEntity, check_claim, system_tracker};
 use crate::nodes::{Condition, Destination, ServiceError};
 use crate::router::{ConnectionId, WakeHandle};
@@ -28,7 +28,7 @@ const CLIENT: &str = "HTTP";
 
 /// The properties of a request's connection: an extension of every request.
 #[derive(Debug, Clone)]
-pub(crate) struct Carrier {
+pub(crate) struct ConnectionInfo {
     /// The original case of header names.
     pub(crate) heads: Heads,
     /// Whether it uses TLS.
@@ -47,14 +47,14 @@ pub(crate) struct RequestContext {
     pub(crate) host: String,
     /// The header names as sent, by their lower case.
     pub(crate) names: HashMap<String, String>,
-    pub(crate) carrier: Carrier,
+    pub(crate) connection_info: ConnectionInfo,
     namespace: Option<Arc<Namespace>>,
-    place: Option<(Arc<SharedEntity>, SubQueue)>,
+    target: Option<(Arc<SharedEntity>, SubQueue)>,
 }
 
 /// The entity and store of a request.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Target {
     pub(crate) namespace: Arc<Namespace>,
     pub(crate) entity: Arc<SharedEntity>,
     pub(crate) kind: SubQueue,
@@ -63,7 +63,7 @@ pub(crate) struct Place {
 impl RequestContext {
     /// Begins a request; `None` if its connection has no extension.
     pub(crate) fn begin(shared: Arc<Shared>, parts: &Parts) -> Option<Self> {
-        let carrier = parts.extensions.get::<Carrier>()?.clone();
+        let connection_info = parts.extensions.get::<ConnectionInfo>()?.clone();
         let id = shared.next_connection();
         Some(Self {
             caller: Caller::new(id, shared.options.seed),
@@ -71,10 +71,10 @@ impl RequestContext {
             id,
             wake_handle: Arc::default(),
             host: service_http::host(parts).to_owned(),
-            names: carrier.heads.names(),
-            carrier,
+            names: connection_info.heads.names(),
+            connection_info,
             namespace: None,
-            place: None,
+            target: None,
         })
     }
 
@@ -85,7 +85,7 @@ impl RequestContext {
         route: &Route,
         parts: &Parts,
         claim: Claim,
-    ) -> Result<Place, Rejection> {
+    ) -> Result<Target, Rejection> {
         let namespace = service_http::namespace(&self.shared, parts).ok_or_else(|| {
             let text =
                 "The namespace cannot be told from host name or key name; it could not be found.";
@@ -102,8 +102,8 @@ impl RequestContext {
         let claims = claims.map_err(|refusal| Rejection::of_token(&refusal))?;
         check_claim(claims, claim, &self.host, &path)
             .map_err(|refusal| Rejection::unauthorized(40100, "Unauthorized", &refusal.text))?;
-        if let Some(kept) = parts.extensions.get::<Kept>() {
-            kept.allow(namespace.config.settings.tier.max_large_message_size());
+        if let Some(account) = parts.extensions.get::<BodyAccount>() {
+            account.set_largest_message(namespace.config.settings.tier.max_large_message_size());
         }
         let written = &route.address.entity;
         if namespace.client_name(self.caller.client).is_none() {
@@ -114,9 +114,9 @@ impl RequestContext {
             return Err(ServiceError::not_found(&self.host, &route.address.path()).into());
         };
         let entity = namespace.reach(written, &self.host)?;
-        self.place = Some((Arc::clone(&entity), kind));
-        entity.check_whole(&self.host)?;
-        Ok(Place {
+        self.target = Some((Arc::clone(&entity), kind));
+        entity.check_not_broken(&self.host)?;
+        Ok(Target {
             namespace,
             entity,
             kind,
@@ -125,7 +125,7 @@ impl RequestContext {
 
     /// Sets the case of these names in the head of the response.
     pub(crate) fn write_names(&self, names: Vec<String>) {
-        self.carrier.heads.write(names);
+        self.connection_info.heads.write(names);
     }
 
     /// Returns the error that the entity does not exist, or no longer.
@@ -134,9 +134,12 @@ impl RequestContext {
     }
 
     /// Adds the tracking id to an error, and puts it into log and timeline (decision D29).
-    pub(crate) fn refuse(&mut self, rejection: &Rejection) -> Tracked {
-        let place = self.place.as_ref().map(|(entity, kind)| (&**entity, *kind));
-        let system = system_tracker(self.namespace.as_deref(), place);
+    pub(crate) fn refuse(&mut self, rejection: &Rejection) -> TrackedRejection {
+        let target = self
+            .target
+            .as_ref()
+            .map(|(entity, kind)| (&**entity, *kind));
+        let system = system_tracker(self.namespace.as_deref(), target);
         let tracking = self.shared.tracking_id(self.caller.ids());
         let refusal = &rejection.refusal;
         let detail = refusal.tracked(tracking, &system, self.shared.real.now());
@@ -149,16 +152,16 @@ impl RequestContext {
             "refused"
         );
         if let Some(namespace) = &self.namespace {
-            namespace.note_refusal(self.caller.client, place, condition, &detail);
+            namespace.record_refusal(self.caller.client, target, condition, &detail);
         }
-        Tracked {
+        TrackedRejection {
             rejection: rejection.clone(),
             detail,
         }
     }
 }
 
-impl Place {
+impl Target {
     /// Returns how many milliseconds the namespace's clock is ahead of the client's.
     pub(crate) fn ahead(&self) -> i64 {
         self.namespace.clock.ahead()
@@ -174,7 +177,7 @@ impl Drop for RequestContext {
     }
 }
 
-impl Carrier {
+impl ConnectionInfo {
     /// Returns the scheme of this connection's URLs.
     pub(crate) fn scheme(&self) -> &'static str {
         if self.is_secured { "https" } else { "http" }
@@ -193,7 +196,7 @@ pub(crate) struct Rejection {
 
 /// An error whose text has its tracking id.
 #[derive(Debug)]
-pub(crate) struct Tracked {
+pub(crate) struct TrackedRejection {
     pub(crate) rejection: Rejection,
     pub(crate) detail: String,
 }
@@ -279,7 +282,7 @@ impl From<ServiceError> for Rejection {
     }
 }
 
-impl IntoResponse for Tracked {
+impl IntoResponse for TrackedRejection {
     fn into_response(self) -> Response {
         let Self { rejection, detail } = self;
         let status = rejection.status;

@@ -12,7 +12,7 @@ use servicebus_broker::Delivery;
 use servicebus_codec::{DecodeError, Descriptor, Reader, Value};
 
 use super::body::Body;
-use super::broker_properties::put_stamp;
+use super::broker_properties::put_broker_properties;
 use super::headers::http_date;
 use super::headers::{BROKER_PROPERTIES, put_property};
 use super::value::{text_entries, to_ascii};
@@ -47,7 +47,7 @@ pub(crate) struct DecodedMessage {
 }
 
 impl DecodedMessage {
-    /// Decodes a message. `ahead` as for [`put_stamp`].
+    /// Decodes a message. `ahead` as for [`put_broker_properties`].
     pub(crate) fn read(delivery: &Delivery, ahead: i64) -> Result<Self, DecodeError> {
         let mut encoded = Vec::with_capacity(1024);
         let tail = delivery
@@ -62,7 +62,7 @@ impl DecodedMessage {
             reader.skip()?;
             opened.put(section, &mut content)?;
         }
-        put_stamp(&mut opened.properties, &delivery.broker_properties, ahead);
+        put_broker_properties(&mut opened.properties, &delivery.broker_properties, ahead);
         Ok(opened)
     }
 

@@ -54,22 +54,22 @@ impl Default for State {
 
 /// A stream that keeps heads of requests and changes the case in heads of responses.
 #[derive(Debug)]
-pub(crate) struct Tapped<S> {
+pub(crate) struct HeaderCaseStream<S> {
     inner: S,
     heads: Heads,
 }
 
 /// Wraps a stream and returns the access to its heads.
-pub(crate) fn tap<S>(inner: S) -> (Tapped<S>, Heads) {
+pub(crate) fn tap<S>(inner: S) -> (HeaderCaseStream<S>, Heads) {
     let heads = Heads::default();
-    let tapped = Tapped {
+    let tapped = HeaderCaseStream {
         inner,
         heads: heads.clone(),
     };
     (tapped, heads)
 }
 
-impl<S> Tapped<S> {
+impl<S> HeaderCaseStream<S> {
     /// Returns the inner stream, for another protocol.
     pub(crate) fn into_inner(self) -> S {
         self.inner
@@ -176,7 +176,7 @@ fn measure(bytes: &[u8]) -> (usize, bool) {
     (length, is_clean)
 }
 
-impl<S: AsyncWrite + Unpin> Tapped<S> {
+impl<S: AsyncWrite + Unpin> HeaderCaseStream<S> {
     /// Writes the beginning of a response whose names have a case of their own; `None` for other output.
     fn poll_write_head(
         &mut self,
@@ -198,7 +198,7 @@ fn position(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
         .position(|window| window == wanted)
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Tapped<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for HeaderCaseStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -211,7 +211,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Tapped<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Tapped<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for HeaderCaseStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_ends_without_a_carriage_return_is_told() {
+    fn a_line_without_carriage_return_is_detected() {
         for (head, is_clean) in [
             ("GET / HTTP/1.1\r\nHost: x\r\n\r\n", true),
             ("\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n", true),

@@ -23,7 +23,7 @@ use uuid::Uuid;
 
 use super::LockedMessage;
 use super::context::Rejection;
-use super::context::{Place, RequestContext};
+use super::context::{RequestContext, Target};
 use super::decoded::DecodedMessage;
 use crate::durable::MissingBodies;
 use crate::nodes::{Condition, ServiceError, quote, settle_refusal};
@@ -45,9 +45,9 @@ const PATH: &AsciiSet = &CONTROLS
     .add(b'?');
 
 /// A receiver for one message, which is removed when this is dropped.
-struct Consumer<'a> {
+struct RequestReceiver<'a> {
     context: &'a mut RequestContext,
-    place: &'a Place,
+    target: &'a Target,
     id: ReceiverId,
 }
 
@@ -55,15 +55,15 @@ impl RequestContext {
     /// 201 with a locked message, or 204.
     pub(crate) async fn peek_lock(
         &mut self,
-        place: &Place,
+        target: &Target,
         parts: &Parts,
         waiting: &Arc<Waiting>,
     ) -> Result<Response, Rejection> {
         let mode = ReceiveMode::PeekLock;
-        match self.receive(place, parts, waiting, mode).await? {
+        match self.receive(target, parts, waiting, mode).await? {
             Some(delivery) => {
-                let location = self.location(place, parts, &delivery);
-                self.show(place, &delivery, StatusCode::CREATED, location)
+                let location = self.location(target, parts, &delivery);
+                self.show(target, &delivery, StatusCode::CREATED, location)
             }
             None => Ok(StatusCode::NO_CONTENT.into_response()),
         }
@@ -72,55 +72,55 @@ impl RequestContext {
     /// 200 with a message that was removed from the entity, or 204.
     pub(crate) async fn receive_and_delete(
         &mut self,
-        place: &Place,
+        target: &Target,
         parts: &Parts,
         waiting: &Arc<Waiting>,
     ) -> Result<Response, Rejection> {
         let mode = ReceiveMode::ReceiveAndDelete;
-        match self.receive(place, parts, waiting, mode).await? {
-            Some(delivery) => self.show(place, &delivery, StatusCode::OK, None),
+        match self.receive(target, parts, waiting, mode).await? {
+            Some(delivery) => self.show(target, &delivery, StatusCode::OK, None),
             None => Ok(StatusCode::NO_CONTENT.into_response()),
         }
     }
 
     async fn receive(
         &mut self,
-        place: &Place,
+        target: &Target,
         parts: &Parts,
         waiting: &Arc<Waiting>,
         mode: ReceiveMode,
     ) -> Result<Option<Delivery>, Rejection> {
         let deadline = Instant::now() + timeout(parts)?;
-        check_receiving(self, place)?;
-        let _turn = waiting.enter(place.namespace.name(), &place.entity.path)?;
-        place.namespace.router.enter(self.id, &self.wake_handle);
+        check_receiving(self, target)?;
+        let _turn = waiting.enter(target.namespace.name(), &target.entity.path)?;
+        target.namespace.router.enter(self.id, &self.wake_handle);
         let wake_handle = Arc::clone(&self.wake_handle);
-        let mut stop = self.carrier.stop.clone();
-        let mut consumer = Consumer::open(self, place, mode);
+        let mut stop = self.connection_info.stop.clone();
+        let mut receiver = RequestReceiver::open(self, target, mode);
         loop {
-            if let Some(delivery) = consumer.take() {
+            if let Some(delivery) = receiver.take() {
                 return Ok(Some(delivery));
             }
             tokio::select! {
                 () = wake_handle.woken() => {}
-                () = sleep_until(deadline) => return Ok(consumer.take()),
+                () = sleep_until(deadline) => return Ok(receiver.take()),
                 _ = stop.changed() => return Err(Rejection::stopping()),
             }
-            if wake_handle.news().is_some() {
-                check_receiving(consumer.context, place)?;
+            if wake_handle.take_event().is_some() {
+                check_receiving(receiver.context, target)?;
             }
         }
     }
 
     fn show(
         &self,
-        place: &Place,
+        target: &Target,
         delivery: &Delivery,
         status: StatusCode,
         location: Option<HeaderValue>,
     ) -> Result<Response, Rejection> {
         // Unreachable: an accepted message was validated completely. A lock would expire.
-        let mut opened = DecodedMessage::read(delivery, place.ahead()).map_err(|error| {
+        let mut opened = DecodedMessage::read(delivery, target.ahead()).map_err(|error| {
             let text = format!("A message cannot be decoded: {error}.");
             ServiceError::new(Condition::InternalError, text)
         })?;
@@ -129,11 +129,11 @@ impl RequestContext {
     }
 
     /// Returns the URL to settle the locked message; in lower case, since clients look for `/subscriptions/`.
-    fn location(&self, place: &Place, parts: &Parts, delivery: &Delivery) -> Option<HeaderValue> {
+    fn location(&self, target: &Target, parts: &Parts, delivery: &Delivery) -> Option<HeaderValue> {
         let written = parts.uri.scheme_str();
-        let scheme = written.unwrap_or_else(|| self.carrier.scheme());
+        let scheme = written.unwrap_or_else(|| self.connection_info.scheme());
         let authority = service_http::authority(parts);
-        let address = place.entity.store_path(place.kind).to_lowercase();
+        let address = target.entity.store_path(target.kind).to_lowercase();
         let address = utf8_percent_encode(&address, PATH);
         let number = delivery.broker_properties.sequence_number;
         let location = format!(
@@ -144,26 +144,30 @@ impl RequestContext {
     }
 }
 
-impl<'a> Consumer<'a> {
-    fn open(context: &'a mut RequestContext, place: &'a Place, mode: ReceiveMode) -> Self {
+impl<'a> RequestReceiver<'a> {
+    fn open(context: &'a mut RequestContext, target: &'a Target, mode: ReceiveMode) -> Self {
         let id = context.id.receiver_id(1);
-        let kind = place.kind;
-        place
+        let kind = target.kind;
+        target
             .namespace
-            .operate(&place.entity, &mut context.caller, |entity, cx| {
+            .operate(&target.entity, &mut context.caller, |entity, cx| {
                 entity.attach_receiver(kind, id, mode);
                 entity.set_credit(cx, kind, id, 1);
             });
-        Self { context, place, id }
+        Self {
+            context,
+            target,
+            id,
+        }
     }
 
     /// Takes the message reserved for the request, if any.
     fn take(&mut self) -> Option<Delivery> {
-        let Place {
+        let Target {
             namespace,
             entity,
             kind,
-        } = self.place;
+        } = self.target;
         let (mut taken, mut missing) = (Vec::new(), MissingBodies::default());
         namespace.operate(entity, &mut self.context.caller, |entity, cx| {
             entity.acquire(cx, *kind, self.id, 1, usize::MAX, &mut taken);
@@ -171,7 +175,7 @@ impl<'a> Consumer<'a> {
         });
         missing.fill(taken.iter_mut().map(|delivery| &mut delivery.message));
         let (caller, wake_handle) = (&mut self.context.caller, &self.context.wake_handle);
-        wake_handle.answer(&mut caller.woken, &mut caller.lost);
+        wake_handle.take_woken(&mut caller.woken, &mut caller.lost);
         caller.woken.clear();
         wake_handle.turn_ended(false, || false);
         namespace.turns.notify_waiters();
@@ -179,13 +183,13 @@ impl<'a> Consumer<'a> {
     }
 }
 
-impl Drop for Consumer<'_> {
+impl Drop for RequestReceiver<'_> {
     fn drop(&mut self) {
-        let Place {
+        let Target {
             namespace,
             entity,
             kind,
-        } = self.place;
+        } = self.target;
         // The entity may break while a panic unwinds; the panic is reported where it happens.
         let _ = namespace.try_operate(entity, &mut self.context.caller, |entity, cx| {
             entity.detach_keeping_locks(cx, *kind, self.id);
@@ -194,12 +198,12 @@ impl Drop for Consumer<'_> {
 }
 
 /// Checks whether messages can be received from this address now. The API does not support sessions.
-fn check_receiving(context: &RequestContext, place: &Place) -> Result<(), ServiceError> {
-    let Place {
+fn check_receiving(context: &RequestContext, target: &Target) -> Result<(), ServiceError> {
+    let Target {
         namespace,
         entity,
         kind,
-    } = place;
+    } = target;
     entity.check_is_received_from(*kind)?;
     namespace.check_receiving(entity, *kind, &context.host)?;
     match namespace.requires_session(entity, *kind) {
@@ -233,68 +237,68 @@ impl RequestContext {
     /// Completes the message: it is removed.
     pub(crate) fn complete(
         &mut self,
-        place: &Place,
+        target: &Target,
         lock: &LockedMessage,
     ) -> Result<Response, Rejection> {
-        self.settle(place, lock, Outcome::Complete)
+        self.settle(target, lock, Outcome::Complete)
     }
 
     /// Unlocks the message: it is ready again, and the delivery counts as failed, as after an abandon.
     pub(crate) fn unlock(
         &mut self,
-        place: &Place,
+        target: &Target,
         lock: &LockedMessage,
     ) -> Result<Response, Rejection> {
         let changes = PropertyChanges::new();
-        self.settle(place, lock, Outcome::Abandon { changes })
+        self.settle(target, lock, Outcome::Abandon { changes })
     }
 
     /// Renews the lock: it lasts from now for the lock duration.
     pub(crate) fn renew(
         &mut self,
-        place: &Place,
+        target: &Target,
         lock: &LockedMessage,
     ) -> Result<Response, Rejection> {
-        let kind = place.kind;
-        let renewed = self.with_lock(place, lock, |entity, cx, token| {
+        let kind = target.kind;
+        let renewed = self.with_lock(target, lock, |entity, cx, token| {
             entity.renew_locks(cx, kind, &[token]).map(drop)
         });
         let renewed = renewed.unwrap_or_else(|| Err(RenewError::LockLost(token(lock))));
-        let path = &place.entity.path;
+        let path = &target.entity.path;
         let renewed = renewed.map_err(|error| match error {
             RenewError::LockLost(_) => ServiceError::lock_lost(),
             RenewError::UnderSession(_) => ServiceError::locked_by_session(path.as_str()),
             RenewError::Disabled => ServiceError::disabled(&self.host, path.as_str()),
         });
-        self.answer(place, renewed)
+        self.answer(target, renewed)
     }
 
     fn settle(
         &mut self,
-        place: &Place,
+        target: &Target,
         lock: &LockedMessage,
         outcome: Outcome,
     ) -> Result<Response, Rejection> {
-        let kind = place.kind;
-        let settled = self.with_lock(place, lock, |entity, cx, token| {
+        let kind = target.kind;
+        let settled = self.with_lock(target, lock, |entity, cx, token| {
             entity.settle(cx, kind, token, outcome)
         });
         let settled = settled.unwrap_or(Err(SettleError::LockLost));
-        let path = &place.entity.path;
+        let path = &target.entity.path;
         let settled = settled.map_err(|error| settle_refusal(&error, &self.host, path));
-        self.answer(place, settled)
+        self.answer(target, settled)
     }
 
     /// Runs an operation on a lock, if it is that of the message in the path.
     fn with_lock<T>(
         &mut self,
-        place: &Place,
+        target: &Target,
         lock: &LockedMessage,
         work: impl FnOnce(&mut Entity, &mut Context<'_>, LockToken) -> T,
     ) -> Option<T> {
         let token = token(lock);
-        let (entity, kind) = (&place.entity, place.kind);
-        place
+        let (entity, kind) = (&target.entity, target.kind);
+        target
             .namespace
             .operate(entity, &mut self.caller, |entity, cx| {
                 let (number, message) = entity.locked_message(kind, token)?;
@@ -305,10 +309,10 @@ impl RequestContext {
 
     fn answer(
         &self,
-        place: &Place,
+        target: &Target,
         result: Result<(), ServiceError>,
     ) -> Result<Response, Rejection> {
-        let entity = &place.entity;
+        let entity = &target.entity;
         result.map_err(|refusal| match entity.is_deleted() {
             true => self.not_found(entity),
             false => refusal.into(),
@@ -327,17 +331,17 @@ fn token(lock: &LockedMessage) -> LockToken {
 pub(crate) struct Waiting {
     /// Maximum number of concurrent ones on one entity.
     most: u32,
-    counts: Mutex<BTreeMap<WaitedFor, u32>>,
+    counts: Mutex<BTreeMap<WaitKey, u32>>,
 }
 
 /// A namespace and a queue or topic in it.
-type WaitedFor = (String, EntityPath);
+type WaitKey = (String, EntityPath);
 
 /// A waiting request, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
     waiting: Arc<Waiting>,
-    place: WaitedFor,
+    target: WaitKey,
 }
 
 impl Waiting {
@@ -357,22 +361,22 @@ impl Waiting {
         let counted = entity
             .topic()
             .map_or_else(|| entity.clone(), |(topic, _)| topic);
-        let place = (namespace.to_owned(), counted);
+        let target = (namespace.to_owned(), counted);
         let most = self.most;
         let mut waiting = self.counts.lock();
-        let count = waiting.entry(place.clone()).or_insert(0);
+        let count = waiting.entry(target.clone()).or_insert(0);
         if *count >= most {
             let text = format!(
                 "The request was terminated because the entity is being throttled: {most} receive requests wait at \
                  '{}' already. Error code: 50009. Please wait 2 seconds and try again.",
-                place.1
+                target.1
             );
             return Err(ServiceError::new(Condition::ServerBusy, text));
         }
         *count += 1;
         Ok(Permit {
             waiting: Arc::clone(self),
-            place,
+            target,
         })
     }
 }
@@ -381,10 +385,10 @@ impl Drop for Permit {
     fn drop(&mut self) {
         let waiting = &self.waiting.counts;
         let mut waiting = waiting.lock();
-        if let Some(count) = waiting.get_mut(&self.place) {
+        if let Some(count) = waiting.get_mut(&self.target) {
             *count -= 1;
             if *count == 0 {
-                waiting.remove(&self.place);
+                waiting.remove(&self.target);
             }
         }
     }
@@ -395,7 +399,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_of_a_topic_are_counted_together_until_they_go() {
+    fn messages_of_a_topic_are_counted_together_until_removed() {
         const MOST: u32 = 10;
         let waiting = Arc::new(Waiting::new(MOST));
         let path = |text: &str| EntityPath::of_address(text).expect("a path");

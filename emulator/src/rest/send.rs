@@ -9,7 +9,7 @@ use servicebus_broker::{Message, MessageError};
 use super::batch;
 use super::broker_properties::BrokerPropertiesHeader;
 use super::context::Rejection;
-use super::context::{Place, RequestContext};
+use super::context::{RequestContext, Target};
 use super::headers::{BROKER_PROPERTIES, application_properties};
 use super::headers::{Content, ReadError};
 use super::outgoing::OutgoingMessage;
@@ -23,38 +23,38 @@ impl RequestContext {
     /// Sends the request's messages: 201 when they are stored, all or none.
     pub(crate) async fn send(
         &mut self,
-        place: &Place,
+        target: &Target,
         parts: &Parts,
         content: &mut Content,
     ) -> Result<Response, Rejection> {
         // Whether the entity accepts messages now is checked by the send itself.
-        place.entity.check_is_sent_to(place.kind)?;
+        target.entity.check_is_sent_to(target.kind)?;
         let content_type = content_type(parts)?;
         let messages = match batch::is_batch(content_type.as_deref()) {
-            true => read_batch(place, content).await?,
+            true => read_batch(target, content).await?,
             false => {
                 let mut properties = broker_properties(parts)?;
                 properties.content_type = content_type.or(properties.content_type);
                 vec![OutgoingMessage {
                     properties,
                     application: application_properties(&parts.headers, &self.names)?,
-                    body: read_message(place, content).await?,
+                    body: read_message(target, content).await?,
                 }]
             }
         };
-        let messages = self.encode(place, &messages)?;
-        self.store(place, messages)?;
+        let messages = self.encode(target, &messages)?;
+        self.store(target, messages)?;
         let content_type = HeaderValue::from_static(XML);
         Ok((StatusCode::CREATED, [(CONTENT_TYPE, content_type)]).into_response())
     }
 
     fn encode(
         &mut self,
-        place: &Place,
+        target: &Target,
         outgoing: &[OutgoingMessage],
     ) -> Result<Vec<Message>, Rejection> {
-        let (now, ahead) = (self.shared.real.now().as_millis(), place.ahead());
-        let [single, together] = limits(place);
+        let (now, ahead) = (self.shared.real.now().as_millis(), target.ahead());
+        let [single, together] = limits(target);
         let mut messages = Vec::with_capacity(outgoing.len());
         let mut size = 0;
         for message in outgoing {
@@ -66,15 +66,15 @@ impl RequestContext {
             if size > limit {
                 return Err(too_large(size, limit));
             }
-            message.enter(ahead);
+            message.shift_to_namespace_time(ahead);
             messages.push(message);
         }
         Ok(messages)
     }
 
-    fn store(&mut self, place: &Place, mut messages: Vec<Message>) -> Result<(), Rejection> {
-        let entity = &place.entity;
-        let stored = place
+    fn store(&mut self, target: &Target, mut messages: Vec<Message>) -> Result<(), Rejection> {
+        let entity = &target.entity;
+        let stored = target
             .namespace
             .operate(entity, &mut self.caller, |entity, cx| {
                 match (messages.pop(), messages.is_empty()) {
@@ -93,15 +93,15 @@ impl RequestContext {
 }
 
 /// Returns the maximum bytes of a single message that is accepted at once, and of everything else (semantics §17.2).
-fn limits(place: &Place) -> [u64; 2] {
-    place.namespace.read(&place.entity, |entity| {
+fn limits(target: &Target) -> [u64; 2] {
+    target.namespace.read(&target.entity, |entity| {
         let entity = &entity;
         [entity.max_message_size(), entity.tier().max_message_size()]
     })
 }
 
-async fn read_message(place: &Place, content: &mut Content) -> Result<bytes::Bytes, Rejection> {
-    let [limit, _] = limits(place);
+async fn read_message(target: &Target, content: &mut Content) -> Result<bytes::Bytes, Rejection> {
+    let [limit, _] = limits(target);
     content.read(limit).await.map_err(|error| match error {
         ReadError::TooLong(size) => too_large(size, limit),
         ReadError::Refused(rejection) => rejection,
@@ -109,10 +109,10 @@ async fn read_message(place: &Place, content: &mut Content) -> Result<bytes::Byt
 }
 
 async fn read_batch(
-    place: &Place,
+    target: &Target,
     content: &mut Content,
 ) -> Result<Vec<OutgoingMessage>, Rejection> {
-    let [_, limit] = limits(place);
+    let [_, limit] = limits(target);
     let limit = limit * JSON_EXPANSION;
     let body = content.read(limit).await.map_err(|error| match error {
         ReadError::TooLong(size) => {

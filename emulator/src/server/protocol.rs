@@ -14,7 +14,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::LazyConfigAcceptor;
 
-use super::web::Cover;
+use super::web::ConnectionSecurity;
 use super::{AcceptedConnection, RESERVED_TIMEOUT, web};
 use crate::connection;
 use crate::connection::Wire;
@@ -41,14 +41,14 @@ pub(crate) async fn open(mut accepted: AcceptedConnection, stream: TcpStream) ->
     if peeked? == 0 {
         return Ok(());
     }
-    let arrival = ConnectionOrigin::at(stream.local_addr()?);
+    let origin = ConnectionOrigin::at(stream.local_addr()?);
     match Protocol::by(first[0]) {
         Protocol::Amqp if accepted.is_reserved => accepted.refuse(),
-        Protocol::Amqp => connection::serve(stream, &arrival, accepted.shared, accepted.stop).await,
-        Protocol::Http => web::serve(stream, arrival, Cover::Plain, accepted).await,
-        Protocol::Tls => open_secured(accepted, stream, arrival).await,
+        Protocol::Amqp => connection::serve(stream, &origin, accepted.shared, accepted.stop).await,
+        Protocol::Http => web::serve(stream, origin, ConnectionSecurity::Plain, accepted).await,
+        Protocol::Tls => open_secured(accepted, stream, origin).await,
         Protocol::Unknown(byte) => {
-            complain(&accepted, byte);
+            log_unknown_protocol(&accepted, byte);
             // The answer to a peer with another version of AMQP (AMQP 1.0 §2.2).
             stream.try_write(b"AMQP\x03\x01\x00\x00").map(drop)
         }
@@ -58,9 +58,9 @@ pub(crate) async fn open(mut accepted: AcceptedConnection, stream: TcpStream) ->
 async fn open_secured(
     accepted: AcceptedConnection,
     stream: TcpStream,
-    arrival: ConnectionOrigin,
+    origin: ConnectionOrigin,
 ) -> io::Result<()> {
-    let shaking = handshake(&accepted.shared, stream, accepted.address, &arrival);
+    let shaking = handshake(&accepted.shared, stream, accepted.address, &origin);
     let mut stop = accepted.stop.clone();
     let secured = tokio::select! {
         shaken = shaking => match shaken {
@@ -71,16 +71,16 @@ async fn open_secured(
         _ = stop.changed() => return Ok(()),
     };
     let host = secured.get_ref().1.server_name().map(str::to_owned);
-    let arrival = arrival.asking_for(host).over("tls");
-    serve(accepted, secured, arrival, Cover::Tls).await
+    let origin = origin.with_host(host).over("tls");
+    serve(accepted, secured, origin, ConnectionSecurity::Tls).await
 }
 
 /// Serves a peer whose first byte can be read without the socket.
 pub(crate) async fn serve<S>(
     mut accepted: AcceptedConnection,
     mut stream: S,
-    arrival: ConnectionOrigin,
-    cover: Cover,
+    origin: ConnectionOrigin,
+    security: ConnectionSecurity,
 ) -> io::Result<()>
 where
     S: Wire + AsyncBufRead + AsyncWrite + Unpin + Send + 'static,
@@ -92,16 +92,16 @@ where
     };
     match Protocol::by(first) {
         Protocol::Amqp if accepted.is_reserved => accepted.refuse(),
-        Protocol::Amqp => connection::serve(stream, &arrival, accepted.shared, accepted.stop).await,
-        Protocol::Http => web::serve(stream, arrival, cover, accepted).await,
+        Protocol::Amqp => connection::serve(stream, &origin, accepted.shared, accepted.stop).await,
+        Protocol::Http => web::serve(stream, origin, security, accepted).await,
         Protocol::Tls | Protocol::Unknown(_) => {
-            complain(&accepted, first);
+            log_unknown_protocol(&accepted, first);
             stream.shutdown().await
         }
     }
 }
 
-fn complain(accepted: &AcceptedConnection, byte: u8) {
+fn log_unknown_protocol(accepted: &AcceptedConnection, byte: u8) {
     tracing::warn!(
         address = %accepted.address,
         first_byte = byte,
@@ -131,31 +131,31 @@ pub(crate) async fn handshake(
     shared: &Arc<Shared>,
     stream: TcpStream,
     address: SocketAddr,
-    arrival: &ConnectionOrigin,
+    origin: &ConnectionOrigin,
 ) -> Option<Secured> {
-    let patience = shared.options.patience;
+    let step_timeout = shared.options.step_timeout;
     let stream = BufReader::with_capacity(BLOCK, stream);
-    let mut sought = SniName::default();
+    let mut sni_name = SniName::default();
     let shaking = async {
         let start = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
         let is_host = |name: &str| shared.namespaces.is_host(name);
         let hello = start.client_hello();
-        sought = shared
+        sni_name = shared
             .tls
-            .sought(arrival.address(), hello.server_name(), is_host);
-        let config = config(shared, &sought).await?;
+            .sni_name(origin.address(), hello.server_name(), is_host);
+        let config = config(shared, &sni_name).await?;
         start.into_stream(config).await
     };
-    match timeout(patience, shaking).await {
+    match timeout(step_timeout, shaking).await {
         Ok(Ok(stream)) => Some(Box::new(stream)),
-        Ok(Err(error)) if is_distrust(&error) => {
-            let trusted = shared.tls.to_trust(&sought);
+        Ok(Err(error)) if is_certificate_rejected(&error) => {
+            let trusted = shared.tls.to_trust(&sni_name);
             tracing::warn!(%address, "closed: the client does not trust the emulator; let it trust {trusted}");
-            if let Some(namespace) = shared.namespaces.of_arrival(arrival) {
+            if let Some(namespace) = shared.namespaces.of_origin(origin) {
                 let text = format!(
                     "the client at {address} does not trust the authority of the emulator; let it trust {trusted}"
                 );
-                namespace.note_refusal(ClientId::BROKER, None, NOT_TRUSTED, &text);
+                namespace.record_refusal(ClientId::BROKER, None, NOT_TRUSTED, &text);
             }
             None
         }
@@ -164,24 +164,24 @@ pub(crate) async fn handshake(
             None
         }
         Err(_) => {
-            tracing::warn!(%address, "closed: the TLS handshake took longer than {} s", patience.as_secs_f64());
+            tracing::warn!(%address, "closed: the TLS handshake took longer than {} s", step_timeout.as_secs_f64());
             None
         }
     }
 }
 
 /// Returns the TLS configuration. Reads and writes files on a thread that may block.
-async fn config(shared: &Arc<Shared>, sought: &SniName) -> io::Result<Arc<ServerConfig>> {
-    if let Some(made) = shared.tls.made(sought) {
+async fn config(shared: &Arc<Shared>, sni_name: &SniName) -> io::Result<Arc<ServerConfig>> {
+    if let Some(made) = shared.tls.cached(sni_name) {
         return Ok(made);
     }
-    let (shared, sought) = (Arc::clone(shared), sought.clone());
-    let making = spawn_blocking(move || shared.tls.config(&sought));
+    let (shared, sni_name) = (Arc::clone(shared), sni_name.clone());
+    let making = spawn_blocking(move || shared.tls.config(&sni_name));
     making.await?.map_err(io::Error::other)
 }
 
 /// Returns whether the client has rejected the emulator's certificate.
-fn is_distrust(error: &io::Error) -> bool {
+fn is_certificate_rejected(error: &io::Error) -> bool {
     let error = error.get_ref().and_then(|error| error.downcast_ref());
     matches!(
         error,

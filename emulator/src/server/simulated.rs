@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, BufReader};
 use super::AcceptedConnection;
 use super::protocol;
 use super::serve_peer;
-use super::web::Cover;
+use super::web::ConnectionSecurity;
 use crate::connection::{Unread, Wire};
 use crate::namespaces::ConnectionOrigin;
 use crate::shared::Shared;
@@ -40,7 +40,12 @@ pub(crate) fn serve<S>(
             is_reserved: false,
         };
         let stream = BufReader::with_capacity(BLOCK, stream);
-        let served = protocol::serve(accepted, stream, ConnectionOrigin::at(at), Cover::Plain);
+        let served = protocol::serve(
+            accepted,
+            stream,
+            ConnectionOrigin::at(at),
+            ConnectionSecurity::Plain,
+        );
         serve_peer(Arc::clone(shared), from, served)
     });
 }

@@ -20,12 +20,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::AcceptedConnection;
 use crate::access::Peer;
+use crate::body_account::BodyAccount;
 use crate::connection::{self, Unread, WebSocket};
-use crate::http::{Abort, Stopping, internal_error, malformed, too_much};
-use crate::kept::Kept;
+use crate::http::{Abort, StopSignal, internal_error, malformed, too_much};
 use crate::namespaces::ConnectionOrigin;
 use crate::nodes::quote;
-use crate::rest::{self, Carrier, Tapped};
+use crate::rest::{self, ConnectionInfo, HeaderCaseStream};
 use crate::shared::Shared;
 use upgrade::Slot;
 
@@ -34,12 +34,12 @@ const HEALTH: [&str; 2] = ["/health", "/$emulator/v1/health"];
 
 /// Whether requests come over TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cover {
+pub(crate) enum ConnectionSecurity {
     Plain,
     Tls,
 }
 
-impl Cover {
+impl ConnectionSecurity {
     /// The transport in the list of connections.
     fn transport(self) -> &'static str {
         match self {
@@ -52,14 +52,14 @@ impl Cover {
 /// Serves requests, and AMQP after an upgrade. Every request carries the origin of its connection.
 pub(crate) async fn serve<S>(
     stream: S,
-    arrival: ConnectionOrigin,
-    cover: Cover,
+    origin: ConnectionOrigin,
+    security: ConnectionSecurity,
     accepted: AcceptedConnection,
 ) -> io::Result<()>
 where
     S: Unread + AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (patience, is_reserved) = (accepted.timeout(), accepted.is_reserved);
+    let (step_timeout, is_reserved) = (accepted.timeout(), accepted.is_reserved);
     let AcceptedConnection {
         shared,
         router,
@@ -70,17 +70,17 @@ where
     let slot = Slot::default();
     let router = TowerToHyperService::new(router);
     let (stream, heads) = rest::tap(stream);
-    let carrier = Carrier {
+    let connection_info = ConnectionInfo {
         heads,
-        is_secured: cover == Cover::Tls,
+        is_secured: security == ConnectionSecurity::Tls,
         stop: stop.clone(),
     };
-    let stopping = Stopping::from(stop.clone());
-    let arrival = Arc::new(arrival);
+    let stopping = StopSignal::from(stop.clone());
+    let origin = Arc::new(origin);
     let service = service_fn(|mut request: Request<Incoming>| {
         let known = request.extensions_mut();
-        known.insert(carrier.clone());
-        known.insert(Arc::clone(&arrival));
+        known.insert(connection_info.clone());
+        known.insert(Arc::clone(&origin));
         known.insert(stopping.clone());
         known.insert(Peer(address.ip()));
         let shared = Arc::clone(&shared);
@@ -88,7 +88,7 @@ where
         let slot = slot.clone();
         async move {
             match is_reserved && !HEALTH.contains(&request.uri().path()) {
-                true => Ok(no_place()),
+                true => Ok(limit_reached()),
                 false => answer(request, router, slot, shared).await,
             }
         }
@@ -97,7 +97,7 @@ where
     builder
         .timer(TokioTimer::new())
         .keep_alive(!is_reserved)
-        .header_read_timeout(patience);
+        .header_read_timeout(step_timeout);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection.with_upgrades());
     let served = tokio::select! {
@@ -113,16 +113,16 @@ where
     };
     let upgraded = upgrade.stream.await.map_err(io::Error::other)?;
     let parts = upgraded
-        .downcast::<TokioIo<Tapped<S>>>()
+        .downcast::<TokioIo<HeaderCaseStream<S>>>()
         .map_err(|_| io::Error::other("a stream came back as another"))?;
     let socket = WebSocket::new(parts.io.into_inner().into_inner(), parts.read_buf).await;
-    let arrival = ConnectionOrigin::clone(&arrival).asking_for(upgrade.host);
-    let arrival = arrival.over(cover.transport());
-    connection::serve(socket, &arrival, shared, stop).await
+    let origin = ConnectionOrigin::clone(&origin).with_host(upgrade.host);
+    let origin = origin.over(security.transport());
+    connection::serve(socket, &origin, shared, stop).await
 }
 
 /// Returns the response to a peer that may only ask for `/health`.
-fn no_place() -> Response<Body> {
+fn limit_reached() -> Response<Body> {
     let text = "There are too many connections; only /health is answered.\n";
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
@@ -135,29 +135,29 @@ async fn answer(
     slot: Slot,
     shared: Arc<Shared>,
 ) -> io::Result<Response<Body>> {
-    if let Some(offence) = offence(&request) {
-        return Ok(malformed(offence));
+    if let Some(head_violation) = head_violation(&request) {
+        return Ok(malformed(head_violation));
     }
-    if upgrade::is_meant(&request) {
+    if upgrade::is_websocket_upgrade(&request) {
         return Ok(upgrade::answer(&mut request, &slot, &shared.access));
     }
-    if upgrade::is_elsewhere(&request) {
-        return Ok(upgrade::not_here(quote(request.uri().path())));
+    if upgrade::is_at_other_path(&request) {
+        return Ok(upgrade::wrong_path(quote(request.uri().path())));
     }
     let place = format!("{} {}", request.method(), quote(request.uri().path()));
-    let kept = Kept::new(&shared.memory);
-    request.extensions_mut().insert(kept.clone());
-    let request = request.map(|body| kept.count(body));
+    let account = BodyAccount::new(&shared.memory);
+    request.extensions_mut().insert(account.clone());
+    let request = request.map(|body| account.count(body));
     let answered = AssertUnwindSafe(router.call(request)).catch_unwind().await;
     let Ok(response) = answered.unwrap_or_else(|payload| {
         shared.namespaces.failures().add_panic(&place, &*payload);
         Ok(internal_error(&*payload))
     });
-    if let Some(exceeded) = kept.exceeded() {
+    if let Some(exceeded) = account.exceeded() {
         tracing::warn!(request = place, %exceeded, "refused: memory limit reached");
         return Ok(too_much(exceeded));
     }
-    let response = kept.answer(response);
+    let response = account.answer(response);
     match response.extensions().get::<Abort>() {
         None => Ok(response),
         Some(Abort) => Err(io::Error::other("a scripted fault closes the connection")),
@@ -166,9 +166,9 @@ async fn answer(
 
 /// Returns what is wrong with a request head that the HTTP library accepts (RFC 9112 §2.2 and §3.2). A proxy may read such a
 /// request differently.
-fn offence(request: &Request<Incoming>) -> Option<&'static str> {
-    let carrier = request.extensions().get::<Carrier>();
-    if carrier.is_some_and(|carrier| !carrier.heads.begin(request)) {
+fn head_violation(request: &Request<Incoming>) -> Option<&'static str> {
+    let connection_info = request.extensions().get::<ConnectionInfo>();
+    if connection_info.is_some_and(|connection_info| !connection_info.heads.begin(request)) {
         return Some("every line of the head of a request ends with CR LF; one ends with LF alone");
     }
     match request.headers().get_all(HOST).iter().count() {

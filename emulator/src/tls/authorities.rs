@@ -22,7 +22,7 @@ pub(crate) struct Authorities {
     kept: Authority,
     /// Created when it is first needed, for a name or for a client that asks for all certificates: few emulators ever need
     /// its key.
-    of_run: OnceLock<Result<OfRun, Arc<TlsError>>>,
+    of_run: OnceLock<Result<RunAuthority, Arc<TlsError>>>,
     /// `None` if the user's authority is in memory only.
     file: Option<CertificateFile>,
     /// The same certificates for Java; `None` if the file cannot be written.
@@ -30,7 +30,7 @@ pub(crate) struct Authorities {
 }
 
 /// The authority that ends with the emulator.
-struct OfRun {
+struct RunAuthority {
     authority: Authority,
     /// The certificates of both in PEM, that of the user's first.
     pem: String,
@@ -41,7 +41,7 @@ enum CertificateFile {
     /// That of the user's authority.
     Kept(PathBuf),
     /// Those of both; removed with this value.
-    OfRun(PathBuf),
+    RunAuthority(PathBuf),
 }
 
 impl Authorities {
@@ -75,7 +75,7 @@ impl Authorities {
     }
 
     /// Returns the authority for servers with this name or address.
-    pub(crate) fn that_may(&self, name: &str) -> Result<&Authority, Arc<TlsError>> {
+    pub(crate) fn authority_for(&self, name: &str) -> Result<&Authority, Arc<TlsError>> {
         match is_local(name) {
             true => Ok(&self.kept),
             false => self.of_run().map(|of_run| &of_run.authority),
@@ -86,11 +86,11 @@ impl Authorities {
         self.of_run().map(|of_run| &*of_run.pem)
     }
 
-    fn of_run(&self) -> Result<&OfRun, Arc<TlsError>> {
+    fn of_run(&self) -> Result<&RunAuthority, Arc<TlsError>> {
         let of_run = self.of_run.get_or_init(|| {
             let authority = Authority::make(Scope::Any).map_err(TlsError::Make)?;
             let pem = format!("{}{}", self.kept.pem(), authority.pem());
-            Ok(OfRun { authority, pem })
+            Ok(RunAuthority { authority, pem })
         });
         of_run.as_ref().map_err(Arc::clone)
     }
@@ -107,7 +107,7 @@ impl Authorities {
     pub(crate) fn file_for(&self, name: &str) -> Option<&Path> {
         match &self.file {
             Some(CertificateFile::Kept(file)) if is_local(name) => Some(file),
-            Some(CertificateFile::OfRun(file)) => Some(file),
+            Some(CertificateFile::RunAuthority(file)) => Some(file),
             Some(CertificateFile::Kept(_)) | None => None,
         }
     }
@@ -116,7 +116,7 @@ impl Authorities {
 impl CertificateFile {
     fn of_run(directory: &Path, pem: &str) -> Self {
         match directory::write_for_run(directory, pem) {
-            Ok(file) => Self::OfRun(file),
+            Ok(file) => Self::RunAuthority(file),
             Err(error) => {
                 tracing::warn!(
                     "cannot write the certificates of this run to {}: {error}; they are at /$emulator/v1/ca.pem",
@@ -129,14 +129,14 @@ impl CertificateFile {
 
     fn path(&self) -> &Path {
         match self {
-            Self::Kept(file) | Self::OfRun(file) => file,
+            Self::Kept(file) | Self::RunAuthority(file) => file,
         }
     }
 }
 
 impl Drop for CertificateFile {
     fn drop(&mut self) {
-        if let Self::OfRun(file) = self {
+        if let Self::RunAuthority(file) = self {
             // A file left behind would name an authority whose key is gone.
             let _ = fs::remove_file(directory::beside(file));
             let _ = fs::remove_file(file);

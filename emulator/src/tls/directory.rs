@@ -32,7 +32,7 @@ pub(crate) fn authority(
     data: Option<&Path>,
 ) -> Result<(Authority, Option<PathBuf>), TlsError> {
     let in_memory = || Ok((Authority::make(Scope::Local).map_err(TlsError::Make)?, None));
-    let kept_in = |directory: &Path| Ok((found_or_made(directory)?, Some(directory.to_owned())));
+    let kept_in = |directory: &Path| Ok((find_or_create(directory)?, Some(directory.to_owned())));
     if let Some(directory) = asked_for {
         return kept_in(directory);
     }
@@ -47,7 +47,7 @@ pub(crate) fn authority(
         );
         return in_memory();
     };
-    match found_or_made(&directory) {
+    match find_or_create(&directory) {
         Err(error @ TlsError::Directory { .. }) => {
             if let Some(directory) = below_data {
                 return kept_in(&directory);
@@ -97,11 +97,11 @@ pub(super) fn beside(file: &Path) -> PathBuf {
     file.with_extension(TRUST_STORE)
 }
 
-fn found_or_made(directory: &Path) -> Result<Authority, TlsError> {
+fn find_or_create(directory: &Path) -> Result<Authority, TlsError> {
     let is_current = |found: &Authority| found.scope() == Scope::Local;
     // The reason may be another process that is just replacing both files.
     if let Some(found) = find(directory).ok().flatten().filter(is_current) {
-        return Ok(warned(directory, found));
+        return Ok(warn_if_exposed(directory, found));
     }
     let unusable = |source| TlsError::Directory {
         directory: directory.to_owned(),
@@ -111,7 +111,7 @@ fn found_or_made(directory: &Path) -> Result<Authority, TlsError> {
     let lock = File::create(directory.join(LOCK)).map_err(unusable)?;
     lock.lock().map_err(unusable)?;
     match find(directory)? {
-        Some(found) if is_current(&found) => return Ok(warned(directory, found)),
+        Some(found) if is_current(&found) => return Ok(warn_if_exposed(directory, found)),
         Some(_) => {
             tracing::warn!("{}", replaced(directory));
             fs::remove_file(certificate(directory)).map_err(unusable)?;
@@ -135,8 +135,8 @@ fn replaced(directory: &Path) -> String {
 }
 
 /// Returns the authority; logs a warning if others than its owner may use its key.
-fn warned(directory: &Path, found: Authority) -> Authority {
-    if let Some(warning) = open_to_others(&directory.join(KEY)) {
+fn warn_if_exposed(directory: &Path, found: Authority) -> Authority {
+    if let Some(warning) = exposure_warning(&directory.join(KEY)) {
         tracing::warn!("{warning}");
     }
     found
@@ -169,7 +169,7 @@ fn find(directory: &Path) -> Result<Option<Authority>, TlsError> {
 /// Returns the warning about a key that others than its owner may use: with it they can impersonate any server to clients
 /// that trust the authority.
 #[cfg(unix)]
-fn open_to_others(key: &Path) -> Option<String> {
+fn exposure_warning(key: &Path) -> Option<String> {
     use std::os::unix::fs::PermissionsExt as _;
     let mode = fs::metadata(key).ok()?.permissions().mode() & 0o777;
     let name = key.display();
@@ -183,7 +183,7 @@ fn open_to_others(key: &Path) -> Option<String> {
 
 /// There a user's cache directory belongs to the user alone.
 #[cfg(not(unix))]
-fn open_to_others(_: &Path) -> Option<String> {
+fn exposure_warning(_: &Path) -> Option<String> {
     None
 }
 
@@ -249,16 +249,16 @@ mod tests {
     use super::*;
 
     /// A directory of this test that does not exist yet.
-    struct Place(PathBuf);
+    struct TestDirectory(PathBuf);
 
-    impl Place {
+    impl TestDirectory {
         fn new(name: &str) -> Self {
             let name = format!("servicebus-emulator-{}-{name}", process::id());
             Self(env::temp_dir().join(name).join("below"))
         }
     }
 
-    impl Drop for Place {
+    impl Drop for TestDirectory {
         fn drop(&mut self) {
             if let Some(above) = self.0.parent() {
                 let _ = fs::remove_dir_all(above);
@@ -267,8 +267,8 @@ mod tests {
     }
 
     #[test]
-    fn the_first_makes_it_and_everybody_finds_it() {
-        let place = Place::new("together");
+    fn the_first_creates_it_and_later_ones_find_it() {
+        let place = TestDirectory::new("together");
         let barrier = Barrier::new(8);
         let found: Vec<String> = thread::scope(|scope| {
             let one = || {
@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn the_key_is_for_its_owner_alone() {
         use std::os::unix::fs::PermissionsExt as _;
-        let place = Place::new("alone");
+        let place = TestDirectory::new("alone");
         authority(Some(&place.0), None).unwrap();
         let mode = |name| {
             fs::metadata(place.0.join(name))
@@ -301,10 +301,10 @@ mod tests {
         };
         assert_eq!(mode(KEY), 0o600);
         let key = place.0.join(KEY);
-        assert_eq!(open_to_others(&key), None);
+        assert_eq!(exposure_warning(&key), None);
         for (mode, told) in [(0o640, "0640"), (0o604, "0604"), (0o620, "0620")] {
             fs::set_permissions(&key, fs::Permissions::from_mode(mode)).unwrap();
-            let warning = open_to_others(&key).unwrap();
+            let warning = exposure_warning(&key).unwrap();
             assert!(
                 warning.contains(told) && warning.contains("0600"),
                 "{warning}"
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn half_an_authority_is_an_error_that_says_what_to_do() {
-        let place = Place::new("half");
+        let place = TestDirectory::new("half");
         authority(Some(&place.0), None).unwrap();
         fs::remove_file(place.0.join(KEY)).unwrap();
         let error = authority(Some(&place.0), None).map(|_| ()).unwrap_err();
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn one_that_may_vouch_for_any_name_is_replaced_once() {
-        let place = Place::new("unconstrained");
+        let place = TestDirectory::new("unconstrained");
         let old = Authority::make(Scope::Any).unwrap();
         fs::create_dir_all(&place.0).unwrap();
         write(&place.0, KEY, old.key_pem(), 0o600).unwrap();
@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_directory_that_cannot_be_made_is_named() {
-        let place = Place::new("file");
+        let place = TestDirectory::new("file");
         fs::create_dir_all(place.0.parent().unwrap()).unwrap();
         fs::write(&place.0, "a file").unwrap();
         let error = authority(Some(&place.0.join("below")), None)

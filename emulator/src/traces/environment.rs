@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_followed_is_told_with_its_variable() {
+    fn an_invalid_variable_is_reported_by_name() {
         for (name, value) in [
             (
                 "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",

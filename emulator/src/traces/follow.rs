@@ -1,7 +1,7 @@
 //! Follows the messages of a namespace from event to event: when they arrive, are locked, settled, and leave.
 //!
-//! A message has a span for as long as it is in one store, `queued {place}` or `publish {topic}`, and below that one for
-//! each delivery under a lock, `locked {place}`. A dead letter is in another store, with a span below that of the previous
+//! A message has a span for as long as it is in one store, `queued {location}` or `publish {topic}`, and below that one for
+//! each delivery under a lock, `locked {location}`. A dead letter is in another store, with a span below that of the previous
 //! one. Events are read under the entity's lock, when its timeline is recorded; nothing here waits.
 
 use std::collections::HashMap;
@@ -24,43 +24,43 @@ use crate::lock_order::{Rank, take};
 pub(crate) struct FollowedMessages(Option<Box<Followed>>);
 
 /// The location of messages.
-type Place = (EntityId, SubQueue);
+type Location = (EntityId, SubQueue);
 
 /// The state of the followed messages.
 #[derive(Debug)]
 pub(super) struct Followed {
     namespace: String,
     exporter: Arc<Exporter>,
-    book: Mutex<Book>,
+    spans: Mutex<SpanTable>,
 }
 
 #[derive(Debug)]
-struct Book {
+struct SpanTable {
     /// Ids of spans need not be the same in every run, unlike other ids with a seed.
     ids: SmallRng,
-    places: HashMap<Place, HashMap<SequenceNumber, Open>>,
+    locations: HashMap<Location, HashMap<SequenceNumber, MessageSpans>>,
 }
 
 /// The spans of a message that have not ended.
 #[derive(Debug)]
-struct Open {
+struct MessageSpans {
     trace: u128,
     parent: u64,
-    span: Begun,
+    span: SpanStart,
     message_id: String,
-    locked: Option<(Begun, u32)>,
+    locked: Option<(SpanStart, u32)>,
 }
 
 /// The beginning of a span.
 #[derive(Debug, Clone, Copy)]
-struct Begun {
+struct SpanStart {
     id: u64,
-    at: Now,
+    at: SpanTime,
 }
 
 /// Real time, and how far the namespace's clock was ahead of it.
 #[derive(Debug, Clone, Copy)]
-struct Now {
+struct SpanTime {
     nanoseconds: u64,
     ahead: i64,
 }
@@ -90,24 +90,24 @@ impl Followed {
         Self {
             namespace: namespace.to_owned(),
             exporter,
-            book: Mutex::new(Book {
+            spans: Mutex::new(SpanTable {
                 ids: make_rng(),
-                places: HashMap::new(),
+                locations: HashMap::new(),
             }),
         }
     }
 
     fn note(&self, entity: &Entity, events: &Events, clock: &NamespaceClock) {
-        let now = Now {
+        let now = SpanTime {
             nanoseconds: clock.real_nanoseconds(),
             ahead: clock.read().ahead,
         };
-        let mut book = take(Rank::Inner, || self.book.lock());
+        let mut spans = take(Rank::Inner, || self.spans.lock());
         for event in events.iter().filter(|event| event.entity == entity.id()) {
             if event.kind == EventKind::EntityDeleted {
-                self.forget_entity(&mut book, entity.id());
+                self.forget_entity(&mut spans, entity.id());
             } else if let Some(number) = event.number() {
-                self.note_event(&mut book, entity, events, (event, number), now);
+                self.record_event(&mut spans, entity, events, (event, number), now);
             }
         }
     }
@@ -116,23 +116,23 @@ impl Followed {
         clippy::wildcard_enum_match_arm,
         reason = "what neither begins nor ends a span is of no interest"
     )]
-    fn note_event(
+    fn record_event(
         &self,
-        book: &mut Book,
+        spans: &mut SpanTable,
         entity: &Entity,
         events: &Events,
         (event, number): (&Event, SequenceNumber),
-        now: Now,
+        now: SpanTime,
     ) {
-        let place = (event.entity, event.store);
+        let location = (event.entity, event.store);
         match event.kind {
             EventKind::Enqueued { message_id, .. } => {
                 let message_id = events.read(message_id);
-                self.begin(book, entity, (event.store, number), message_id, now);
+                self.begin(spans, entity, (event.store, number), message_id, now);
             }
             EventKind::Delivered { delivery, .. } => {
-                let begun = book.begin(now);
-                if let Some(open) = book.open(place, number) {
+                let begun = spans.begin(now);
+                if let Some(open) = spans.open(location, number) {
                     open.locked = Some((begun, delivery));
                 }
             }
@@ -140,7 +140,7 @@ impl Followed {
             | EventKind::Released
             | EventKind::LockExpired { .. }
             | EventKind::Deferred => {
-                if let Some(open) = book.open(place, number) {
+                if let Some(open) = spans.open(location, number) {
                     self.end_lock(entity, open, event, now);
                 }
             }
@@ -155,12 +155,12 @@ impl Followed {
                 description,
             } => {
                 let texts = (events.read(reason), events.read(description));
-                if let Some(dead) = self.end(book, entity, (event, number), texts, now) {
+                if let Some(dead) = self.end(spans, entity, (event, number), texts, now) {
                     let store = match event.kind {
                         EventKind::TransferFailed { .. } => SubQueue::TransferDeadLetter,
                         _ => SubQueue::DeadLetter,
                     };
-                    self.go_on(book, (event.entity, store), moved_to, dead, now);
+                    self.continue_message(spans, (event.entity, store), moved_to, dead, now);
                 }
             }
             EventKind::ReceivedAndDeleted
@@ -170,7 +170,7 @@ impl Followed {
             | EventKind::Deleted
             | EventKind::Published
             | EventKind::Forwarded { .. } => {
-                self.end(book, entity, (event, number), Default::default(), now);
+                self.end(spans, entity, (event, number), Default::default(), now);
             }
             _ => {}
         }
@@ -179,11 +179,11 @@ impl Followed {
     /// Begins to follow a message that has arrived.
     fn begin(
         &self,
-        book: &mut Book,
+        spans: &mut SpanTable,
         entity: &Entity,
         (store, number): (SubQueue, SequenceNumber),
         message_id: String,
-        now: Now,
+        now: SpanTime,
     ) {
         let found = entity.snapshot(store, number).next();
         let own =
@@ -193,41 +193,58 @@ impl Followed {
             return;
         };
         let parent = parent::of_message(message);
-        let made = || u128::from(book.ids.next_u64()) << 64 | u128::from(book.ids.next_u64());
+        let made = || u128::from(spans.ids.next_u64()) << 64 | u128::from(spans.ids.next_u64());
         let trace = parent.map_or_else(made, |parent: Parent| parent.trace);
         if !self.exporter.sampler.takes(trace, parent.as_ref()) || !self.exporter.opens() {
             return;
         }
-        let open = Open {
+        let open = MessageSpans {
             trace,
             parent: parent.map_or(0, |parent| parent.span),
-            span: book.begin(now),
+            span: spans.begin(now),
             message_id,
             locked: None,
         };
-        self.insert(book, (entity.id(), store), number, open);
+        self.insert(spans, (entity.id(), store), number, open);
     }
 
     /// Continues with a followed message in another location.
-    fn go_on(&self, book: &mut Book, place: Place, number: SequenceNumber, open: Open, now: Now) {
+    fn continue_message(
+        &self,
+        spans: &mut SpanTable,
+        location: Location,
+        number: SequenceNumber,
+        open: MessageSpans,
+        now: SpanTime,
+    ) {
         if self.exporter.opens() {
-            let open = Open {
+            let open = MessageSpans {
                 parent: open.span.id,
-                span: book.begin(now),
+                span: spans.begin(now),
                 locked: None,
                 ..open
             };
-            self.insert(book, place, number, open);
+            self.insert(spans, location, number, open);
         }
     }
 
-    fn insert(&self, book: &mut Book, place: Place, number: SequenceNumber, open: Open) {
-        let before = book.places.entry(place).or_default().insert(number, open);
+    fn insert(
+        &self,
+        spans: &mut SpanTable,
+        location: Location,
+        number: SequenceNumber,
+        open: MessageSpans,
+    ) {
+        let before = spans
+            .locations
+            .entry(location)
+            .or_default()
+            .insert(number, open);
         // An entity that broke and was reset reuses its sequence numbers.
         self.exporter.close(usize::from(before.is_some()));
     }
 
-    fn end_lock(&self, entity: &Entity, open: &mut Open, event: &Event, now: Now) {
+    fn end_lock(&self, entity: &Entity, open: &mut MessageSpans, event: &Event, now: SpanTime) {
         let Some((begun, delivery)) = open.locked.take() else {
             return;
         };
@@ -243,13 +260,13 @@ impl Followed {
     /// followed.
     fn end(
         &self,
-        book: &mut Book,
+        spans: &mut SpanTable,
         entity: &Entity,
         (event, number): (&Event, SequenceNumber),
         (reason, description): (String, String),
-        now: Now,
-    ) -> Option<Open> {
-        let mut open = book.close((event.entity, event.store), number)?;
+        now: SpanTime,
+    ) -> Option<MessageSpans> {
+        let mut open = spans.close((event.entity, event.store), number)?;
         self.exporter.close(1);
         self.end_lock(entity, &mut open, event, now);
         let verb = match (entity.kind(), event.store) {
@@ -273,25 +290,25 @@ impl Followed {
     fn span(
         &self,
         entity: &Entity,
-        open: &Open,
-        begun: Begun,
+        open: &MessageSpans,
+        begun: SpanStart,
         (event, verb): (&Event, &str),
-        now: Now,
+        now: SpanTime,
     ) -> Span {
         let text = |text: &str| Attribute::Text(text.to_owned());
-        let place = format!("{}{}", entity.path(), event.store.suffix());
+        let location = format!("{}{}", entity.path(), event.store.suffix());
         let number = event.number().map_or(0, |number| number.0);
         Span {
             trace: open.trace,
             id: begun.id,
             parent: open.parent,
-            name: format!("{verb} {place}"),
+            name: format!("{verb} {location}"),
             begun: begun.at.nanoseconds,
             ended: now.nanoseconds,
             error: None,
             attributes: vec![
                 ("messaging.system", text("servicebus")),
-                ("messaging.destination.name", Attribute::Text(place)),
+                ("messaging.destination.name", Attribute::Text(location)),
                 ("messaging.message.id", text(&open.message_id)),
                 ("servicebus.namespace", text(&self.namespace)),
                 (
@@ -311,16 +328,16 @@ impl Followed {
         }
     }
 
-    fn forget_entity(&self, book: &mut Book, entity: EntityId) {
+    fn forget_entity(&self, spans: &mut SpanTable, entity: EntityId) {
         for store in SubQueue::ALL {
-            let forgotten = book.places.remove(&(entity, store));
+            let forgotten = spans.locations.remove(&(entity, store));
             self.exporter.close(forgotten.map_or(0, |open| open.len()));
         }
     }
 
     fn clear(&self) {
-        let places = std::mem::take(&mut take(Rank::Inner, || self.book.lock()).places);
-        let count = places.values().map(HashMap::len).sum();
+        let locations = std::mem::take(&mut take(Rank::Inner, || self.spans.lock()).locations);
+        let count = locations.values().map(HashMap::len).sum();
         self.exporter.close(count);
     }
 }
@@ -331,18 +348,18 @@ impl Drop for Followed {
     }
 }
 
-impl Book {
-    fn begin(&mut self, at: Now) -> Begun {
+impl SpanTable {
+    fn begin(&mut self, at: SpanTime) -> SpanStart {
         // Zero means none.
         let id = self.ids.next_u64().max(1);
-        Begun { id, at }
+        SpanStart { id, at }
     }
 
-    fn open(&mut self, place: Place, number: SequenceNumber) -> Option<&mut Open> {
-        self.places.get_mut(&place)?.get_mut(&number)
+    fn open(&mut self, location: Location, number: SequenceNumber) -> Option<&mut MessageSpans> {
+        self.locations.get_mut(&location)?.get_mut(&number)
     }
 
-    fn close(&mut self, place: Place, number: SequenceNumber) -> Option<Open> {
-        self.places.get_mut(&place)?.remove(&number)
+    fn close(&mut self, location: Location, number: SequenceNumber) -> Option<MessageSpans> {
+        self.locations.get_mut(&location)?.remove(&number)
     }
 }

@@ -210,7 +210,7 @@ fn the_first_rule_takes_the_place_of_the_default_one() {
 }
 
 #[test]
-fn what_is_wrong_with_a_request_is_told() {
+fn an_invalid_request_is_explained() {
     let manager = Manager::with_queues(&["q"]);
     let large = "x".repeat(10 << 20);
     let bearer = [("Authorization", "Bearer anyone")];
@@ -261,7 +261,7 @@ const NOT_SERVED: &str = "\
     GET | resourceGroups/g/providers/Microsoft.ServiceBus/namespaces/x | ResourceNotFound";
 
 #[test]
-fn what_is_not_there_or_not_served_is_told() {
+fn missing_and_unserved_resources_are_reported() {
     let manager = Manager::with_queues(&["q"]);
     let below = |method, path| refused(manager.ask(method, path, None));
     let at = |method, path: &str| refused(manager.at(method, &format!("{path}?{VERSION}"), None));

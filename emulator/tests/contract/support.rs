@@ -1,4 +1,4 @@
-//! The parts of the tests: an emulator, and clients that send exactly what they are told.
+//! The parts of the tests: an emulator, and clients that send exactly what a test passes to them.
 //!
 //! Nothing here knows what is right. Clients block, with a deadline on every wait, and a panic shows what was awaited and
 //! what arrived instead.

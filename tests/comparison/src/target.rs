@@ -119,7 +119,7 @@ pub(super) fn write(to: &Path, said: Option<&OsStr>) -> io::Result<()> {
     };
     // What it is for does not count, only its authority.
     let recorder =
-        servicebus_emulator::vouched("localhost".to_owned()).map_err(io::Error::other)?;
+        servicebus_emulator::issue_certificate("localhost".to_owned()).map_err(io::Error::other)?;
     authorities += "\n";
     authorities += &recorder.authority;
     fs::write(to, authorities)

@@ -127,7 +127,7 @@ fn shown(message: &Message) {
     let _ = (
         message.scheduled_at(),
         message.time_to_live(),
-        message.outgrown(),
+        message.exceeds_header_limit(),
     );
     message
         .filter_view(&System::default())
@@ -245,7 +245,7 @@ fn changed(mut message: Message) {
         &mut Ids::default(),
     );
     assert!(
-        message.outgrown() || again.is_ok() || is_about_size(again.as_ref().err()),
+        message.exceeds_header_limit() || again.is_ok() || is_about_size(again.as_ref().err()),
         "what went out is refused: {again:?}"
     );
 }
@@ -257,7 +257,7 @@ fn moved(mut message: Message) {
     message
         .change_properties(&changes)
         .expect("what is accepted can be changed");
-    message.enter(1_000);
+    message.shift_to_namespace_time(1_000);
     message.set_dead_letter_source("q");
     shown(&message);
 }

@@ -37,13 +37,13 @@ impl Connection {
         self.spend(looked_at);
         self.generation = self.generation.wrapping_add(1);
         let id = LinkId::new(self.generation, channel, handle);
-        self.steal(channel, &request);
+        self.close_stolen_link(channel, &request);
         let link = Link::new(id, &request, echo, (initial_delivery_count, body.len()));
         if let Some(session) = self.sessions.on(channel) {
             session.insert(link);
             self.link_count += 1;
         }
-        match self.objection(&request) {
+        match self.attach_error(&request) {
             Some(error) => {
                 let error = self.tracked(error);
                 self.refuse_attach(id, error);
@@ -91,7 +91,7 @@ impl Connection {
     }
 
     /// Closes an older link of the same name and direction, whose link is stolen (spec/wire.md §10.20).
-    fn steal(&mut self, channel: u16, request: &AttachRequest) {
+    fn close_stolen_link(&mut self, channel: u16, request: &AttachRequest) {
         let Some(session) = self.sessions.on(channel) else {
             return;
         };
@@ -111,7 +111,7 @@ impl Connection {
     }
 
     /// Returns why an attach breaks the protocol or a limit.
-    fn objection(&self, request: &AttachRequest) -> Option<Error> {
+    fn attach_error(&self, request: &AttachRequest) -> Option<Error> {
         if self.link_count > LINKS_PER_CONNECTION {
             let description = format!("a connection has at most {LINKS_PER_CONNECTION} links");
             return Some(Error::new(condition::RESOURCE_LIMIT_EXCEEDED, description));
@@ -155,7 +155,7 @@ fn free_handle(session: &mut Session, handle: u32, link_count: &mut usize) -> Re
 
 /// Writes the answer to an accepted attach; returns the largest message of the link.
 fn answer_attach(out: &mut Vec<u8>, link: &Link, echo: &Echo, answer: &AttachReply) -> u64 {
-    let mut attach = half(link, echo);
+    let mut attach = attach_answer(link, echo);
     attach.properties = &answer.properties;
     attach.max_message_size = match answer.max_message_size {
         0 if attach.receives => LARGEST_MESSAGE,
@@ -189,13 +189,13 @@ pub(crate) fn answer_without_termini(out: &mut Vec<u8>, link: &Link, echo: &Echo
     let attach = reply::Attach {
         source: None,
         target: None,
-        ..half(link, echo)
+        ..attach_answer(link, echo)
     };
     reply::attach(out, link.id.channel(), &attach);
 }
 
 /// Returns the answer to an attach, before the owner's settings.
-fn half<'a>(link: &'a Link, echo: &'a Echo) -> reply::Attach<'a> {
+fn attach_answer<'a>(link: &'a Link, echo: &'a Echo) -> reply::Attach<'a> {
     reply::Attach {
         name: &link.name,
         handle: link.id.handle(),

@@ -131,7 +131,9 @@ impl Connection {
             | ConnectionState::Opening
             | ConnectionState::Running => {
                 let silence = self.last_received.saturating_add(self.config.idle_timeout);
-                let heartbeat = self.heartbeat.map_or(Duration::MAX, |beat| beat.next);
+                let heartbeat = self
+                    .heartbeat
+                    .map_or(Duration::MAX, |send_heartbeat| send_heartbeat.next);
                 Some(silence.min(heartbeat))
             }
         }
@@ -165,7 +167,7 @@ impl Connection {
                     let fault = Fault::connection(condition::CONNECTION_FORCED, description);
                     self.fault(0, fault);
                 } else {
-                    self.beat();
+                    self.send_heartbeat();
                 }
             }
         }
@@ -173,14 +175,14 @@ impl Connection {
 
     /// Sends a heartbeat if one is due, unless waiting output serves the same purpose. Also frees memory that a burst has
     /// left.
-    fn beat(&mut self) {
-        let Some(beat) = &mut self.heartbeat else {
+    fn send_heartbeat(&mut self) {
+        let Some(send_heartbeat) = &mut self.heartbeat else {
             return;
         };
-        if self.now < beat.next {
+        if self.now < send_heartbeat.next {
             return;
         }
-        beat.next = self.now + beat.interval;
+        send_heartbeat.next = self.now + send_heartbeat.interval;
         if self.outbox.output().is_empty() {
             self.outbox.output().release();
             self.events.shrink_to_fit();

@@ -118,13 +118,13 @@ impl Connection {
 }
 
 /// The rest of an interrupted delivery.
-struct Left {
+struct Remainder {
     /// Bytes of the first part.
     first: usize,
     tail: Bytes,
 }
 
-impl Left {
+impl Remainder {
     fn of<'a>(&self, first: &'a [u8]) -> &'a [u8] {
         &first[first.len() - self.first..]
     }
@@ -138,7 +138,7 @@ fn send_frames(
     mut first: &[u8],
     mut tail: Bytes,
     frame: usize,
-) -> Option<Left> {
+) -> Option<Remainder> {
     // A payload that is shared must not be copied because its last frame is short.
     let share = tail.len() > COPY_BYTES;
     while session.remote_window > 0 {
@@ -159,7 +159,7 @@ fn send_frames(
             return None;
         }
     }
-    Some(Left {
+    Some(Remainder {
         first: first.len(),
         tail,
     })

@@ -27,7 +27,7 @@ impl Connection {
         };
         let Some(handle) = flow.handle else {
             if flow.echo {
-                pend_session_flow(&mut self.pending_flows, channel, session);
+                request_session_flow(&mut self.pending_flows, channel, session);
             }
             return Ok(());
         };
@@ -37,14 +37,14 @@ impl Connection {
         if link.is_detaching() {
             return Ok(());
         }
-        let half = self.config.incoming_credit / 2;
+        let attach_answer = self.config.incoming_credit / 2;
         let is_due = match &mut link.side {
             Side::Outgoing(outgoing) => apply_receiver_flow(outgoing, &flow),
-            Side::Incoming(incoming) => apply_sender_flow(incoming, &flow, half),
+            Side::Incoming(incoming) => apply_sender_flow(incoming, &flow, attach_answer),
         };
         announce(&mut self.events, link);
         if is_due {
-            pend_link_flow(&mut self.pending_flows, link);
+            request_link_flow(&mut self.pending_flows, link);
         }
         Ok(())
     }
@@ -157,7 +157,7 @@ impl Connection {
 }
 
 /// Makes the next flush announce the session's window.
-pub(crate) fn pend_session_flow(
+pub(crate) fn request_session_flow(
     pending_flows: &mut Vec<PendingFlow>,
     channel: u16,
     session: &mut Session,
@@ -169,7 +169,7 @@ pub(crate) fn pend_session_flow(
 }
 
 /// Makes the next flush announce the link's credit.
-pub(crate) fn pend_link_flow(pending_flows: &mut Vec<PendingFlow>, link: &mut Link) {
+pub(crate) fn request_link_flow(pending_flows: &mut Vec<PendingFlow>, link: &mut Link) {
     if !link.is_flow_pending {
         link.is_flow_pending = true;
         pending_flows.push(PendingFlow::Link(link.id));
@@ -202,10 +202,10 @@ fn apply_receiver_flow(outgoing: &mut Outgoing, flow: &Flow) -> bool {
 
 /// Applies a sender's count; returns whether a flow is due. Its link-credit is not a grant: Python writes numbers of its own
 /// there (spec/wire.md §3.1).
-fn apply_sender_flow(incoming: &mut Incoming, flow: &Flow, half: u32) -> bool {
+fn apply_sender_flow(incoming: &mut Incoming, flow: &Flow, attach_answer: u32) -> bool {
     if let Some(count) = flow.delivery_count {
         incoming.credit = ids::remaining(incoming.delivery_count, incoming.credit, count);
         incoming.delivery_count = count;
     }
-    flow.echo || incoming.credit <= half
+    flow.echo || incoming.credit <= attach_answer
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use super::attach::unattached;
-use super::flow::{pend_link_flow, pend_session_flow};
+use super::flow::{request_link_flow, request_session_flow};
 use super::{Connection, PendingFlow};
 use crate::error::{Fault, condition};
 use crate::event::{Event, Transfer};
@@ -27,7 +27,7 @@ impl Connection {
         session.next_incoming_id = session.next_incoming_id.wrapping_add(1);
         session.incoming_window = session.incoming_window.saturating_sub(1);
         if session.incoming_window <= self.config.session_window / 2 {
-            pend_session_flow(&mut self.pending_flows, frame.channel, session);
+            request_session_flow(&mut self.pending_flows, frame.channel, session);
         }
         let handle = transfer.handle;
         let link = session
@@ -189,7 +189,7 @@ fn count(link: &mut Link, pending_flows: &mut Vec<PendingFlow>, credit: u32) {
     incoming.delivery_count = incoming.delivery_count.wrapping_add(1);
     incoming.credit = incoming.credit.saturating_sub(1);
     if attached && incoming.credit <= credit / 2 {
-        pend_link_flow(pending_flows, link);
+        request_link_flow(pending_flows, link);
     }
 }
 

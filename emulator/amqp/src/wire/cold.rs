@@ -66,7 +66,7 @@ pub(crate) struct Terminus {
     pub(crate) encoded: Box<[u8]>,
     pub(crate) coordinator: bool,
     pub(crate) address: Option<String>,
-    pub(crate) lasting: Lasting,
+    pub(crate) terminus_lifetime: TerminusLifetime,
     /// `None` for a target.
     pub(crate) distribution_mode: Option<String>,
     /// Empty for a target.
@@ -76,7 +76,7 @@ pub(crate) struct Terminus {
 
 /// How long a terminus and its node last (AMQP 1.0 §3.5.3 to §3.5.10).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Lasting {
+pub struct TerminusLifetime {
     /// Whether its state outlives the link.
     pub is_durable: bool,
     /// Whether a node must be created for the link.
@@ -248,13 +248,15 @@ fn terminus(encoded: &[u8]) -> Result<Terminus, DecodeError> {
     if !coordinator {
         let mut fields = reader.fields()?;
         terminus.address = fields.value()?.as_text().map(str::to_owned);
-        terminus.lasting.is_durable = fields.value()?.as_i64().is_some_and(|state| state > 0);
+        terminus.terminus_lifetime.is_durable =
+            fields.value()?.as_i64().is_some_and(|state| state > 0);
         for _expiry_policy_and_timeout in 0..2 {
             fields.raw()?;
         }
-        terminus.lasting.is_dynamic = fields.value()? == servicebus_codec::Value::Bool(true);
+        terminus.terminus_lifetime.is_dynamic =
+            fields.value()? == servicebus_codec::Value::Bool(true);
         let node = fields.raw()?.map(entries).unwrap_or_default();
-        terminus.lasting.lifetime_policy = lifetime_policy(&node);
+        terminus.terminus_lifetime.lifetime_policy = lifetime_policy(&node);
         if is_source(encoded)? {
             terminus.distribution_mode = fields.value()?.as_text().map(str::to_owned);
             terminus.filter = fields.raw()?.map(entries).unwrap_or_default();

@@ -65,7 +65,7 @@ fn a_receiver_is_echoed_with_a_delivery_count() {
 }
 
 #[test]
-fn a_sender_is_never_told_that_nothing_fits() {
+fn a_sender_never_learns_a_limit_of_zero() {
     let mut peer = Peer::new();
     let (link, _) = peer.ask("name", 0, SENDER);
     peer.connection.accept_attach(link, AttachReply::default());

@@ -135,7 +135,7 @@ fn a_message_longer_than_the_window_is_finished_later() {
 }
 
 #[test]
-fn a_cut_off_message_goes_with_its_link() {
+fn an_incomplete_message_is_dropped_with_its_link() {
     let mut peer = Peer::with(Config::default(), &[uint(512)], 1);
     let link = peer.link("r", 0, RECEIVER);
     let other = peer.link("r2", 1, RECEIVER);

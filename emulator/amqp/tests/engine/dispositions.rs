@@ -344,7 +344,7 @@ fn what_is_confirmed_unsettled_may_be_settled_again() {
 }
 
 #[test]
-fn outcomes_are_told_twice_to_who_needs_that() {
+fn outcomes_are_sent_twice_to_clients_that_need_it() {
     let mut peer = Peer::new();
     let sender = peer.link("s", 0, SENDER);
     peer.connection.repeat_outcomes();

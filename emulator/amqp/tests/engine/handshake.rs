@@ -184,7 +184,7 @@ fn too_much_ahead_of_the_outcome_is_refused() {
 }
 
 #[test]
-fn a_client_of_jms_2_says_so_in_a_property_of_its_open() {
+fn a_jms_2_client_is_recognised_by_a_property_of_its_open() {
     let provider = "com.microsoft:is-client-provider";
     let named = |name: &str, said: Value| {
         let mut fields = vec![Value::Null; 8];

@@ -115,7 +115,7 @@ fn our_close_waits_for_the_peers() {
 }
 
 #[test]
-fn a_lost_socket_ends_everything_without_a_word() {
+fn a_lost_socket_ends_everything_without_events() {
     let mut peer = Peer::new();
     peer.link("a", 0, SENDER);
     peer.connection.lost();

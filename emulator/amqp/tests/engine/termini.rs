@@ -56,12 +56,12 @@ fn durability_and_life_of_a_node_are_read() {
     ] {
         let mut peer = Peer::new();
         let (_, request) = attach_with(&mut peer, RECEIVER, source_with(fields), target("to"));
-        let lasting = request.lasting();
+        let terminus_lifetime = request.terminus_lifetime();
         assert_eq!(
             (
-                lasting.is_durable,
-                lasting.is_dynamic,
-                lasting.lifetime_policy
+                terminus_lifetime.is_durable,
+                terminus_lifetime.is_dynamic,
+                terminus_lifetime.lifetime_policy
             ),
             (is_durable, is_dynamic, lifetime),
             "{fields:?}"

@@ -52,15 +52,15 @@ fn silence_closes() {
     peer.connection.handle_timeout(seconds(340));
     peer.assert_closed_with("amqp:connection:forced");
     assert!(!peer.connection.is_closed(), "an answer may come");
-    let patience = peer.connection.next_timeout().unwrap();
-    assert_eq!(patience, seconds(345));
-    peer.connection.handle_timeout(patience);
+    let timeout = peer.connection.next_timeout().unwrap();
+    assert_eq!(timeout, seconds(345));
+    peer.connection.handle_timeout(timeout);
     assert!(peer.connection.is_closed());
     assert_eq!(peer.connection.next_timeout(), None);
 }
 
 #[test]
-fn silence_before_anything_was_said_closes_without_a_word() {
+fn an_idle_timeout_before_the_open_closes_without_a_frame() {
     let mut peer = Peer::silent(Config::default());
     peer.connection.handle_timeout(seconds(240));
     assert!(peer.connection.is_closed());
@@ -86,7 +86,7 @@ fn tracked() -> Peer {
 }
 
 #[test]
-fn an_error_of_the_engine_carries_the_tracking_id_and_is_told_to_the_owner() {
+fn an_engine_error_has_a_tracking_id_and_is_reported_to_the_owner() {
     let mut peer = tracked();
     peer.send(&performative(
         0,

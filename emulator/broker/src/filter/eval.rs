@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::ast::{Comparison, Condition, Expression, Like, Property};
 use super::error::{EvaluationError, Fault};
-use super::like::{self, NotAPattern};
+use super::like::{self, PatternError};
 use super::operators::{self, Truth, typed};
 use super::properties::Properties;
 use super::rule::Edits;
@@ -90,7 +90,7 @@ impl<'e> Evaluator<'e> {
         left: &'e Expression,
         right: &'e Expression,
     ) -> Evaluated<Truth> {
-        if let (Some(left), Some(right)) = (self.glance(left), self.glance(right)) {
+        if let (Some(left), Some(right)) = (self.peek(left), self.peek(right)) {
             Ok(self.compared(operator, left, right))
         } else {
             self.compare_calculated(operator, left, right)
@@ -135,7 +135,7 @@ impl<'e> Evaluator<'e> {
         }
         let mut result = Truth::False;
         for item in items {
-            let truth = match self.glance(item) {
+            let truth = match self.peek(item) {
                 Some(item) => self.compared(Comparison::Equal, &left, item),
                 None => {
                     let item = self.value(item)?;
@@ -175,11 +175,11 @@ impl<'e> Evaluator<'e> {
         };
         match like::Pattern::new(&pattern, escape) {
             Ok(pattern) => Ok(pattern.matches(&text).into()),
-            Err(NotAPattern::EscapeAtEnd) => Err(fault(
+            Err(PatternError::EscapeAtEnd) => Err(fault(
                 &like.pattern,
                 Fault::EscapeAtEnd(Value::Text(pattern).described()),
             )),
-            Err(NotAPattern::TooLong(length)) => {
+            Err(PatternError::TooLong(length)) => {
                 Err(fault(&like.pattern, Fault::PatternLength(length)))
             }
         }
@@ -262,7 +262,7 @@ impl<'e> Evaluator<'e> {
 
     /// Returns the value of an expression that needs no calculation.
     #[inline(always)]
-    fn glance(&self, expression: &'e Expression) -> Option<&'e Value<'e>> {
+    fn peek(&self, expression: &'e Expression) -> Option<&'e Value<'e>> {
         match expression {
             Expression::Constant(value) | Expression::Parameter { value, .. } => Some(value),
             Expression::Property(property @ (Property::System(_) | Property::User(_))) => {

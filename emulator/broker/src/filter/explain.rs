@@ -124,7 +124,7 @@ impl<'e> Evaluator<'e> {
             }
         }
         let mut values = Vec::new();
-        self.note_condition(condition, &mut values)?;
+        self.record_condition(condition, &mut values)?;
         Ok(Reason {
             expression: condition.to_string(),
             truth: self.truth(condition)?,
@@ -132,7 +132,7 @@ impl<'e> Evaluator<'e> {
         })
     }
 
-    fn note_condition(
+    fn record_condition(
         &mut self,
         condition: &'e Condition,
         values: &mut Vec<(String, String)>,
@@ -140,14 +140,14 @@ impl<'e> Evaluator<'e> {
         match condition {
             Condition::And(operands) | Condition::Or(operands) => operands
                 .iter()
-                .try_for_each(|operand| self.note_condition(operand, values)),
-            Condition::Not(operand) => self.note_condition(operand, values),
+                .try_for_each(|operand| self.record_condition(operand, values)),
+            Condition::Not(operand) => self.record_condition(operand, values),
             Condition::Compare { left, right, .. } => {
                 self.record(left, values)?;
                 self.record(right, values)
             }
             Condition::IsNull { property, .. } | Condition::Exists(property) => {
-                self.note_property(property, values);
+                self.record_property(property, values);
                 Ok(())
             }
             Condition::In { left, items, .. } => {
@@ -179,7 +179,7 @@ impl<'e> Evaluator<'e> {
         match expression {
             Expression::Constant(_) => return Ok(()),
             Expression::Property(property) => {
-                self.note_property(property, values);
+                self.record_property(property, values);
                 return Ok(());
             }
             Expression::Parameter { .. }
@@ -206,7 +206,7 @@ impl<'e> Evaluator<'e> {
         }
     }
 
-    fn note_property(&self, property: &Property, values: &mut Vec<(String, String)>) {
+    fn record_property(&self, property: &Property, values: &mut Vec<(String, String)>) {
         let value = match (self.property(property), property) {
             (Some(value), _) => typed(value),
             (None, Property::Jms(property)) => typed(&property.of(self.properties)),

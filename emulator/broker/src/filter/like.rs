@@ -13,7 +13,7 @@ const FEW: usize = 4096;
 
 /// Why a text is not a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NotAPattern {
+pub(crate) enum PatternError {
     /// The escape at its end escapes nothing.
     EscapeAtEnd,
     /// It has too many characters.
@@ -46,10 +46,10 @@ pub(crate) fn escape_character(text: &str) -> Result<char, usize> {
 }
 
 impl Pattern {
-    pub(crate) fn new(pattern: &str, escape: Option<char>) -> Result<Self, NotAPattern> {
+    pub(crate) fn new(pattern: &str, escape: Option<char>) -> Result<Self, PatternError> {
         let length = pattern.chars().count();
         if length > MAX_LENGTH {
-            return Err(NotAPattern::TooLong(length));
+            return Err(PatternError::TooLong(length));
         }
         let mut first = None;
         let mut rest = Vec::new();
@@ -57,7 +57,7 @@ impl Pattern {
         let mut characters = pattern.chars();
         while let Some(character) = characters.next() {
             if Some(character) == escape {
-                piece.push(Some(characters.next().ok_or(NotAPattern::EscapeAtEnd)?));
+                piece.push(Some(characters.next().ok_or(PatternError::EscapeAtEnd)?));
             } else if character == '%' {
                 let ended = Piece::new(std::mem::take(&mut piece));
                 match first {
@@ -128,7 +128,9 @@ impl Piece {
             Self::Text(piece) => text
                 .find(&**piece)
                 .map(|place| &text[place + piece.len()..]),
-            Self::Holes(items) if text.len() * items.len() > FEW => find_with_holes(items, text),
+            Self::Holes(items) if text.len() * items.len() > FEW => {
+                find_with_wildcards(items, text)
+            }
             Self::Holes(_) => {
                 let mut places = text.char_indices();
                 places.find_map(|(place, _)| self.strip_from(&text[place..]))
@@ -152,7 +154,7 @@ impl Piece {
 
 /// Returns the rest of a text behind the first match of a piece with `_`. Compares all positions at once: bit n of the state
 /// means that a match may have begun n characters ago.
-fn find_with_holes<'t>(items: &[Option<char>], text: &'t str) -> Option<&'t str> {
+fn find_with_wildcards<'t>(items: &[Option<char>], text: &'t str) -> Option<&'t str> {
     let words = items.len().div_ceil(64);
     let mut holes = vec![0_u64; words];
     let of_items = || items.iter().enumerate();
@@ -187,7 +189,7 @@ mod tests {
 
     use super::*;
 
-    fn plainly<'t>(piece: &Piece, text: &'t str) -> Option<&'t str> {
+    fn match_literal<'t>(piece: &Piece, text: &'t str) -> Option<&'t str> {
         let mut places = text.char_indices();
         places.find_map(|(place, _)| piece.strip_from(&text[place..]))
     }
@@ -202,7 +204,7 @@ mod tests {
             let piece = Piece::Holes(items.clone().into());
             // Derived from the pattern, so that some texts match.
             let text = parts.join(&pattern.replace('_', "a"));
-            prop_assert_eq!(find_with_holes(&items, &text), plainly(&piece, &text));
+            prop_assert_eq!(find_with_wildcards(&items, &text), match_literal(&piece, &text));
         }
     }
 
@@ -211,7 +213,7 @@ mod tests {
         assert!(Pattern::new(&"%_".repeat(512), None).is_ok());
         assert_eq!(
             Pattern::new(&"_".repeat(1025), None),
-            Err(NotAPattern::TooLong(1025))
+            Err(PatternError::TooLong(1025))
         );
     }
 }

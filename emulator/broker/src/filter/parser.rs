@@ -309,7 +309,7 @@ impl<'s> Parser<'s> {
 }
 
 fn unknown_system_property(name: &str) -> Problem {
-    let hint = SystemProperty::meant_by(name).map_or(String::new(), |meant| {
+    let hint = SystemProperty::similar_to(name).map_or(String::new(), |meant| {
         format!("; the language calls it sys.{}", meant.name())
     });
     Problem::SystemProperty {

@@ -312,10 +312,10 @@ fn content(section: &[u8]) -> Result<Reader<'_>, DecodeError> {
 /// Returns whether two names mean the same property.
 #[inline]
 pub(crate) fn same_name(a: &str, b: &str) -> bool {
-    a == b || same_folded(a, b)
+    a == b || eq_ignore_case(a, b)
 }
 
-fn same_folded(a: &str, b: &str) -> bool {
+fn eq_ignore_case(a: &str, b: &str) -> bool {
     if a.is_ascii() && b.is_ascii() {
         return a.eq_ignore_ascii_case(b);
     }

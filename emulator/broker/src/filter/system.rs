@@ -122,7 +122,7 @@ impl SystemProperty {
     }
 
     /// Returns the property that an unknown name may have meant.
-    pub(crate) fn meant_by(name: &str) -> Option<Self> {
+    pub(crate) fn similar_to(name: &str) -> Option<Self> {
         let mut others = OTHER_NAMES.into_iter();
         let (_, property) = others.find(|(other, _)| other.eq_ignore_ascii_case(name))?;
         Some(property)

@@ -62,7 +62,7 @@ impl<'a> Value<'a> {
             servicebus_codec::Value::String(text) | servicebus_codec::Value::Symbol(text) => {
                 Self::Text(text.into())
             }
-            servicebus_codec::Value::Other(bytes) => exotic(bytes),
+            servicebus_codec::Value::Other(bytes) => decode_described(bytes),
         })
     }
 
@@ -157,7 +157,7 @@ impl<'a> Value<'a> {
 }
 
 /// Decodes described types of .NET, decimals and characters; returns anything else as encoded.
-fn exotic(bytes: &[u8]) -> Value<'_> {
+fn decode_described(bytes: &[u8]) -> Value<'_> {
     described(bytes)
         .or_else(|| decode(bytes).map(Value::Float))
         .or_else(|| character(bytes))

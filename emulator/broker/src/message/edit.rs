@@ -15,7 +15,7 @@ use crate::filter::{self, Edit, Edits, Properties, SystemProperty, Target, Value
 const TICKS: i64 = 10_000;
 
 /// The location of a system property in a message.
-enum Place {
+enum PropertyLocation {
     /// A field of the properties section.
     Field(u32),
     /// A message annotation.
@@ -40,7 +40,7 @@ pub(crate) struct Overlay {
     /// The id under which the payload is stored, if it is; here, so that other messages need no field for it.
     pub(crate) body: Option<BodyId>,
     /// How many bytes at the end of the payload are stored and not in memory.
-    pub(crate) left_out: u32,
+    pub(crate) stored_body: u32,
 }
 
 /// Replacements of parts of a message, as in a row.
@@ -77,7 +77,7 @@ impl Overlay {
         let sections = [&self.annotations, &self.properties, &self.application];
         let sections: usize = sections.into_iter().flatten().map(Bytes::len).sum();
         let source = self.dead_letter_source.as_deref().map_or(0, str::len);
-        sections + source + self.left_out as usize
+        sections + source + self.stored_body as usize
     }
 }
 
@@ -122,7 +122,7 @@ impl Message {
         overlay.dead_letter_source = source.transpose().ok()?.map(Box::from);
         overlay.body = Some(body);
         self.time_to_live = time_to_live;
-        self.leave_out();
+        self.drop_body();
         Some(())
     }
 
@@ -140,7 +140,7 @@ impl Message {
         Properties::decode(&sections, system)
     }
 
-    /// Applies an action's changes. The caller checks [afterwards](Self::outgrown) whether the message still fits.
+    /// Applies an action's changes. The caller checks [afterwards](Self::exceeds_header_limit) whether the message still fits.
     pub fn apply(&mut self, edits: &Edits) -> Result<(), DecodeError> {
         let mut user = Vec::new();
         for edit in edits.iter() {
@@ -162,7 +162,7 @@ impl Message {
     fn apply_system(&mut self, property: SystemProperty, edit: &Edit) -> Result<(), DecodeError> {
         let value = edit.value();
         match place(property) {
-            Place::Field(index) => {
+            PropertyLocation::Field(index) => {
                 let is_symbol = property == SystemProperty::ContentType;
                 let section = properties::with_field(self.properties(), index, |out| {
                     write(value, is_symbol, out);
@@ -170,7 +170,7 @@ impl Message {
                 let section = section.into_boxed_slice();
                 self.overlay.get_or_insert_default().properties = Some(section.into());
             }
-            Place::Annotation(name) => {
+            PropertyLocation::Annotation(name) => {
                 let value = edit.encoded().map(|_| value);
                 let section = annotations::edit(self.annotations(), name, |out| match value {
                     Some(value) => {
@@ -182,7 +182,7 @@ impl Message {
                 let section = section.into_boxed_slice();
                 self.overlay.get_or_insert_default().annotations = Some(section.into());
             }
-            Place::TimeToLive => {
+            PropertyLocation::TimeToLive => {
                 let milliseconds = match value {
                     // Headers count milliseconds: a shorter lifetime must not become none.
                     Some(Value::Span(ticks)) => ticks.div_euclid(TICKS).max(1),
@@ -190,28 +190,28 @@ impl Message {
                 };
                 self.set_time_to_live(u64::try_from(milliseconds).unwrap_or(0))?;
             }
-            Place::Nowhere => {}
+            PropertyLocation::Nowhere => {}
         }
         Ok(())
     }
 }
 
-fn place(property: SystemProperty) -> Place {
+fn place(property: SystemProperty) -> PropertyLocation {
     match property {
-        SystemProperty::MessageId => Place::Field(0),
-        SystemProperty::To => Place::Field(2),
-        SystemProperty::Label => Place::Field(3),
-        SystemProperty::ReplyTo => Place::Field(4),
-        SystemProperty::CorrelationId => Place::Field(5),
-        SystemProperty::ContentType => Place::Field(6),
-        SystemProperty::SessionId => Place::Field(10),
-        SystemProperty::ReplyToSessionId => Place::Field(12),
-        SystemProperty::PartitionKey => Place::Annotation("x-opt-partition-key"),
-        SystemProperty::ViaPartitionKey => Place::Annotation("x-opt-via-partition-key"),
+        SystemProperty::MessageId => PropertyLocation::Field(0),
+        SystemProperty::To => PropertyLocation::Field(2),
+        SystemProperty::Label => PropertyLocation::Field(3),
+        SystemProperty::ReplyTo => PropertyLocation::Field(4),
+        SystemProperty::CorrelationId => PropertyLocation::Field(5),
+        SystemProperty::ContentType => PropertyLocation::Field(6),
+        SystemProperty::SessionId => PropertyLocation::Field(10),
+        SystemProperty::ReplyToSessionId => PropertyLocation::Field(12),
+        SystemProperty::PartitionKey => PropertyLocation::Annotation("x-opt-partition-key"),
+        SystemProperty::ViaPartitionKey => PropertyLocation::Annotation("x-opt-via-partition-key"),
         SystemProperty::ScheduledEnqueueTimeUtc => {
-            Place::Annotation("x-opt-scheduled-enqueue-time")
+            PropertyLocation::Annotation("x-opt-scheduled-enqueue-time")
         }
-        SystemProperty::TimeToLive => Place::TimeToLive,
+        SystemProperty::TimeToLive => PropertyLocation::TimeToLive,
         SystemProperty::DeadLetterSource
         | SystemProperty::DeliveryCount
         | SystemProperty::EnqueuedSequenceNumber
@@ -223,7 +223,7 @@ fn place(property: SystemProperty) -> Place {
         | SystemProperty::LockToken
         | SystemProperty::SequenceNumber
         | SystemProperty::Size
-        | SystemProperty::State => Place::Nowhere,
+        | SystemProperty::State => PropertyLocation::Nowhere,
     }
 }
 

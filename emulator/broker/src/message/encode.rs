@@ -4,7 +4,7 @@ use bytes::Bytes;
 use servicebus_codec::{DecodeError, Writer};
 use uuid::Uuid;
 
-use super::properties::Glance;
+use super::properties::PropertiesSummary;
 use super::{Message, MessageError, annotations, properties, sections};
 use crate::ids::SequenceNumber;
 use crate::time::Timestamp;
@@ -124,8 +124,8 @@ impl Message {
     ) -> Result<(), DecodeError> {
         let tail = self.encode_beginning(broker_properties, ahead, out)?;
         let (_, body) = self.sections.application_range();
-        let left_out = self.payload.len() - body;
-        out.extend_from_slice(&tail[..tail.len() - left_out]);
+        let stored_body = self.payload.len() - body;
+        out.extend_from_slice(&tail[..tail.len() - stored_body]);
         Ok(())
     }
 
@@ -221,7 +221,10 @@ impl Header {
     /// Returns the time to live in milliseconds. The field ends at 49.7 days; longer lifetimes have its maximum, and their
     /// creation and expiry times count (semantics §4). These times cannot shorten the lifetime, because clients compute them
     /// carelessly (wire.md §7.2).
-    pub(crate) fn time_to_live(&self, properties: &Glance) -> Result<Option<u64>, MessageError> {
+    pub(crate) fn time_to_live(
+        &self,
+        properties: &PropertiesSummary,
+    ) -> Result<Option<u64>, MessageError> {
         match (self.time_to_live, properties.lifetime) {
             (Some(0), _) => Err(MessageError::ZeroTimeToLive),
             (Some(u32::MAX), Some(lifetime)) => Ok(Some(lifetime.max(u64::from(u32::MAX)))),

@@ -16,15 +16,15 @@ const GROUP_ID: u32 = 10;
 
 /// The properties that every send reads.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Glance {
+pub(crate) struct PropertiesSummary {
     pub(crate) has_message_id: bool,
     /// Expiry time minus creation time in milliseconds, if both are set and in that order.
     pub(crate) lifetime: Option<u64>,
 }
 
-pub(crate) fn glance(section: &[u8]) -> Result<Glance, MessageError> {
+pub(crate) fn summary(section: &[u8]) -> Result<PropertiesSummary, MessageError> {
     if section.is_empty() {
-        return Ok(Glance::default());
+        return Ok(PropertiesSummary::default());
     }
     let mut fields = sections::content(section)?.fields()?;
     let message_id = fields.raw()?;
@@ -39,7 +39,7 @@ pub(crate) fn glance(section: &[u8]) -> Result<Glance, MessageError> {
         _ => None,
     };
     limits::check_id("session id", fields.raw()?.unwrap_or_default())?;
-    Ok(Glance {
+    Ok(PropertiesSummary {
         has_message_id: message_id.is_some(),
         lifetime,
     })

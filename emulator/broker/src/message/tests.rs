@@ -4,11 +4,11 @@ mod accepted;
 mod batches;
 mod changed;
 mod delivered;
-mod left_out;
 mod limits;
 mod random;
 mod refused;
 mod scheduled;
+mod stored_body;
 
 use bytes::Bytes;
 use servicebus_codec::{Fields, Reader, Writer};

@@ -192,7 +192,7 @@ impl FollowUps {
     }
 
     /// Takes the entity that forwarded last.
-    pub fn take_current(&mut self) -> Option<EntityPath> {
+    pub fn take_last_source(&mut self) -> Option<EntityPath> {
         self.current.take()
     }
 

@@ -36,7 +36,7 @@ pub fn delete_idle(entities: &mut impl Entities) -> bool {
         }
         let stays = used.and_then(|used| {
             entities.with_entity(&path, |entity, cx| {
-                entity.id() == id && entity.stay(cx, used)
+                entity.id() == id && entity.cancel_idle_deletion(cx, used)
             })
         });
         if stays != Some(true) {
@@ -172,7 +172,7 @@ fn forward_batch(
     });
     let answers = answers.unwrap_or_else(|| {
         // The target does not exist or has just broken.
-        let whole = entities.with_entity(target, |entity, _| entity.check_whole().err());
+        let whole = entities.with_entity(target, |entity, _| entity.check_not_broken().err());
         let missing = || SendError::NotFound(target.clone());
         let failure = whole.flatten().unwrap_or_else(missing);
         vec![Err(TransferFailure::Refused(failure)); offsets.len()]
@@ -194,7 +194,7 @@ fn publish(
     let offsets: Vec<_> = batch.iter().map(|transfer| transfer.offset).collect();
     // Filters need ids while no entity, and so no source of ids, is locked.
     let seed = entities.with_entity(topic, |_, cx| cx.ids.next());
-    let mut ids = Drawn(seed.unwrap_or_default());
+    let mut ids = RandomIds(seed.unwrap_or_default());
     let ahead = entities.ahead();
     let mut copies = BTreeMap::<EntityPath, Vec<MessageCopy>>::new();
     for transfer in batch {
@@ -214,9 +214,9 @@ fn publish(
 }
 
 /// SplitMix64, seeded from the real source: `newid()` needs many numbers, each only once.
-struct Drawn(u64);
+struct RandomIds(u64);
 
-impl IdSource for Drawn {
+impl IdSource for RandomIds {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;

@@ -50,7 +50,7 @@ impl MessageStore {
         let (expires_at, activates_at) = (entry.expires_at, entry.activates_at());
         let auto_forwards = self.auto_forwards(offset, entry.stays);
         self.entries.insert(offset, entry);
-        self.note_added(offset);
+        self.record_added(offset);
         if let (Some(sessions), Some(slot)) = (&mut self.sessions, session) {
             sessions.join(offset, slot, activates_at.is_some());
         }
@@ -62,7 +62,7 @@ impl MessageStore {
             self.expiries.insert(at, offset);
         }
         if auto_forwards {
-            self.await_forward(offset);
+            self.mark_for_forwarding(offset);
         } else {
             self.make_ready(offset);
         }
@@ -71,7 +71,7 @@ impl MessageStore {
     /// Removes an entry from every index.
     pub(crate) fn remove(&mut self, offset: Offset) -> Option<Entry> {
         let entry = self.entries.remove(offset)?;
-        self.note_removed(offset, entry.message.body_id());
+        self.record_removed(offset, entry.message.body_id());
         self.size -= entry.message.size();
         self.deferred -= usize::from(entry.is_deferred());
         match entry.state {
@@ -85,7 +85,7 @@ impl MessageStore {
             }
             State::Forwarding => self.forwards.remove(offset),
         }
-        self.protect(offset, entry.expires_at);
+        self.suspend_expiry(offset, entry.expires_at);
         if let Some(sessions) = &mut self.sessions {
             sessions.leave(offset, &entry);
         }
@@ -94,7 +94,7 @@ impl MessageStore {
 
     /// Puts a reserved, locked or forwarded entry back: at its offset, deferred again if it was deferred, or to be forwarded
     /// if the store forwards.
-    pub(crate) fn put_back(&mut self, offset: Offset) {
+    pub(crate) fn requeue(&mut self, offset: Offset) {
         let Some(entry) = self.entries.get_mut(offset) else {
             return;
         };
@@ -105,7 +105,7 @@ impl MessageStore {
                 entry.state = State::Deferred;
             }
             self.unlock(offset, lock);
-            self.note_changed(offset);
+            self.record_changed(offset);
             if lock.deferred {
                 return;
             }
@@ -114,7 +114,7 @@ impl MessageStore {
             self.expiries.insert(at, offset);
         }
         if self.auto_forwards(offset, stays) {
-            self.await_forward(offset);
+            self.mark_for_forwarding(offset);
         } else {
             self.make_ready(offset);
         }
@@ -128,7 +128,7 @@ impl MessageStore {
             entry.state = State::Deferred;
             self.deferred += usize::from(!lock.deferred);
             self.unlock(offset, lock);
-            self.note_changed(offset);
+            self.record_changed(offset);
             if let Some(sessions) = &mut self.sessions {
                 sessions.defer(offset, !lock.deferred);
             }
@@ -137,13 +137,13 @@ impl MessageStore {
 
     /// Makes a deferred entry that is not locked ready again, at its offset.
     pub(crate) fn undefer(&mut self, offset: Offset) {
-        if self.get(offset).is_some_and(Entry::is_set_aside) {
+        if self.get(offset).is_some_and(Entry::is_deferred_unlocked) {
             self.deferred -= 1;
-            self.note_changed(offset);
+            self.record_changed(offset);
             if let Some(sessions) = &mut self.sessions {
                 sessions.undefer(offset);
             }
-            self.put_back(offset);
+            self.requeue(offset);
         }
     }
 
@@ -154,8 +154,8 @@ impl MessageStore {
         };
         entry.state = State::Locked(lock);
         let expires_at = entry.expires_at;
-        self.note_changed(offset);
-        self.protect(offset, expires_at);
+        self.record_changed(offset);
+        self.suspend_expiry(offset, expires_at);
         if let Some(until) = lock.until.get() {
             self.locks.insert(until, offset);
         }
@@ -181,7 +181,7 @@ impl MessageStore {
             None => {
                 self.ready.insert((), offset);
                 if self.receivers.have_selectors() {
-                    self.receivers.note_ready(offset);
+                    self.receivers.mark_ready(offset);
                 }
             }
         }
@@ -199,7 +199,7 @@ impl MessageStore {
 
     /// Records the former lock holder of an entry that is ready again: other receivers are served first (spec/observed.md
     /// 17).
-    pub(crate) fn note_returned(&mut self, offset: Offset, former: ReceiverId) {
+    pub(crate) fn mark_returned(&mut self, offset: Offset, former: ReceiverId) {
         let entry = self.entries.get(offset);
         if self.sessions.is_none() && entry.is_some_and(|entry| entry.state == State::Ready) {
             self.returned.get_or_insert_default().insert(offset, former);
@@ -216,7 +216,7 @@ impl MessageStore {
     }
 
     /// Removes a locked or forwarded entry from the index of expiries until that is over.
-    pub(crate) fn protect(&mut self, offset: Offset, expires_at: Deadline) {
+    pub(crate) fn suspend_expiry(&mut self, offset: Offset, expires_at: Deadline) {
         if let Some(at) = expires_at.get() {
             self.expiries.remove(at, offset);
         }
@@ -232,7 +232,7 @@ impl MessageStore {
         lock.until = until.into();
         self.locks.remove(before, offset);
         self.locks.insert(until, offset);
-        self.note_changed(offset);
+        self.record_changed(offset);
         Some(until)
     }
 
@@ -253,7 +253,7 @@ impl MessageStore {
         let entry = self.entries.get_mut(offset)?;
         entry.delivery_count += u32::from(self.policy.is_active());
         let counted = (entry.lock().map(|lock| lock.receiver), entry.delivery_count);
-        self.note_changed(offset);
+        self.record_changed(offset);
         Some(counted)
     }
 
@@ -279,8 +279,8 @@ impl MessageStore {
         };
         let before = std::mem::replace(&mut entry.expires_at, expires_at);
         let can_expire = entry.can_expire() && !self.forwards.is_in_transfer(offset);
-        self.protect(offset, before);
-        self.note_changed(offset);
+        self.suspend_expiry(offset, before);
+        self.record_changed(offset);
         if let Some(at) = expires_at.get().filter(|_| can_expire) {
             self.expiries.insert(at, offset);
         }
@@ -296,7 +296,7 @@ impl MessageStore {
             let before = entry.message.size();
             entry.message.change_properties(changes)?;
             self.size = self.size - before + entry.message.size();
-            self.note_changed(offset);
+            self.record_changed(offset);
         }
         Ok(())
     }
@@ -310,7 +310,7 @@ impl MessageStore {
     ) -> Result<u32, DecodeError> {
         self.change_properties(offset, changes)?;
         let counts = self.policy.is_active();
-        self.note_changed(offset);
+        self.record_changed(offset);
         let entry = self.entries.get_mut(offset);
         Ok(entry.map_or(0, |entry| {
             entry.delivery_count += u32::from(counts);
@@ -339,13 +339,13 @@ impl MessageStore {
     pub(crate) fn may_be_due(&self, now: Timestamp) -> bool {
         let instants = [&self.locks, &self.expiries, &self.activations];
         let session_end = self.sessions.as_ref().and_then(|all| all.next_end());
-        instants.into_iter().any(|all| all.may_have_come(now))
+        instants.into_iter().any(|all| all.may_be_due(now))
             || session_end.is_some_and(|(at, _)| at <= now)
             || self.forwards.retry_at().is_some_and(|at| at <= now)
     }
 
     /// Updates the bounds after everything due has run.
-    pub(crate) fn came_up_to_date(&mut self) {
+    pub(crate) fn update_bounds(&mut self) {
         for instants in [&mut self.locks, &mut self.expiries, &mut self.activations] {
             instants.follow();
         }
@@ -396,7 +396,7 @@ impl MessageStore {
         let expiry = (self
             .expiries
             .first()
-            .filter(|_| self.policy.lets_expire(self.is_awaited())))
+            .filter(|_| self.policy.lets_expire(self.has_waiting_receiver())))
         .map(|(at, n)| Due::Expiry(at, n));
         let activation = self.activations.first();
         let activation = activation.map(|(at, n)| Due::Activation(at, n));

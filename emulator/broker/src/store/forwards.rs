@@ -68,7 +68,7 @@ impl Forwards {
 
     /// Removes an entry that leaves the store.
     pub(crate) fn remove(&mut self, offset: Offset) {
-        self.halt(offset);
+        self.stop_forwarding(offset);
         self.take_destination(offset);
     }
 
@@ -78,7 +78,7 @@ impl Forwards {
     }
 
     /// Stops forwarding an entry.
-    fn halt(&mut self, offset: Offset) {
+    fn stop_forwarding(&mut self, offset: Offset) {
         self.waiting.remove(&offset);
         self.in_transfer.remove(&offset);
     }
@@ -98,7 +98,7 @@ impl Forwards {
 
 impl MessageStore {
     /// Marks an entry as waiting to be forwarded. It must be in no other index but that of expiries.
-    pub(crate) fn await_forward(&mut self, offset: Offset) {
+    pub(crate) fn mark_for_forwarding(&mut self, offset: Offset) {
         if let Some(entry) = self.entries.get_mut(offset) {
             entry.state = State::Forwarding;
             self.forwards.waiting.insert(offset);
@@ -146,7 +146,7 @@ impl MessageStore {
             self.forwards.waiting.remove(&offset);
             self.forwards.in_transfer.insert(offset);
             if let Some(entry) = self.entries.get(offset) {
-                self.protect(offset, entry.expires_at);
+                self.suspend_expiry(offset, entry.expires_at);
             }
         }
         offsets
@@ -157,14 +157,14 @@ impl MessageStore {
         if let Some(entry) = self.entries.get_mut(offset) {
             entry.stays = true;
         }
-        self.note_changed(offset);
+        self.record_changed(offset);
         self.abort_transfer(offset);
     }
 
     /// Aborts the transfer of an entry, which is forwarded again or not as the store now is.
     pub(crate) fn abort_transfer(&mut self, offset: Offset) {
-        self.forwards.halt(offset);
-        self.put_back(offset);
+        self.forwards.stop_forwarding(offset);
+        self.requeue(offset);
     }
 
     /// Pauses forwarding until `retry_at` or [`MessageStore::resume_forwards`]: all waiting entries are ready again.
@@ -185,7 +185,7 @@ impl MessageStore {
             // A task that was notified finds nothing to transfer, and must be notified again later.
             self.forwards.progress = Progress::Quiet;
             for offset in std::mem::take(&mut self.forwards.waiting) {
-                self.put_back(offset);
+                self.requeue(offset);
             }
             return;
         }
@@ -194,7 +194,7 @@ impl MessageStore {
         let going: Vec<_> = self.ready_of(None).filter(goes).collect();
         for offset in going {
             self.take_from_ready(offset);
-            self.await_forward(offset);
+            self.mark_for_forwarding(offset);
         }
     }
 }

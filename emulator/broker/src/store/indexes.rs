@@ -314,7 +314,7 @@ impl DeadlineIndex {
     }
 
     /// Returns false if nothing is due by `now`; true if something may be.
-    pub(crate) fn may_have_come(&self, now: Timestamp) -> bool {
+    pub(crate) fn may_be_due(&self, now: Timestamp) -> bool {
         self.bound.is_some_and(|bound| bound <= now)
     }
 
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_without_numbers_takes_no_room() {
+    fn an_empty_word_takes_no_memory() {
         let mut offsets = SequenceSet::new();
         for offset in 1..=1000 {
             offsets.insert((), Offset(offset));

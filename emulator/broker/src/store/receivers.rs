@@ -56,7 +56,7 @@ struct Receiver {
 
 impl Receiver {
     /// Whether it has credit and has not looked at everything that is ready.
-    fn is_looking(&self) -> bool {
+    fn is_searching(&self) -> bool {
         let selection = self.selection.as_ref();
         self.credit > 0 && selection.is_some_and(|selection| selection.is_behind())
     }
@@ -126,7 +126,8 @@ impl Receivers {
 
     /// Returns whether entries are reserved and not taken, or a receiver is still looking for some.
     pub(crate) fn has_reserved(&self) -> bool {
-        self.reserved > 0 || self.have_selectors() && self.table.values().any(Receiver::is_looking)
+        self.reserved > 0
+            || self.have_selectors() && self.table.values().any(Receiver::is_searching)
     }
 
     /// Returns whether there are receivers with selectors.
@@ -135,7 +136,7 @@ impl Receivers {
     }
 
     /// Returns the receivers with credit, in the order in which they are served.
-    pub(crate) fn in_turn(&self) -> Vec<ReceiverId> {
+    pub(crate) fn in_order(&self) -> Vec<ReceiverId> {
         self.turns.values().copied().collect()
     }
 
@@ -151,15 +152,15 @@ impl Receivers {
     }
 
     /// Returns whether a receiver has not looked at every ready message.
-    pub(crate) fn is_looking(&self, id: ReceiverId) -> bool {
-        self.table.get(&id).is_some_and(Receiver::is_looking)
+    pub(crate) fn is_searching(&self, id: ReceiverId) -> bool {
+        self.table.get(&id).is_some_and(Receiver::is_searching)
     }
 
     /// Adds a ready entry to those that receivers with selectors must look at.
-    pub(crate) fn note_ready(&mut self, offset: Offset) {
+    pub(crate) fn mark_ready(&mut self, offset: Offset) {
         let receivers = self.table.values_mut();
         for selection in receivers.filter_map(|receiver| receiver.selection.as_mut()) {
-            selection.note_ready(offset);
+            selection.mark_ready(offset);
         }
     }
 
@@ -183,7 +184,7 @@ impl Receivers {
         self.reserved -= returned.len();
         receiver.has_asked |= credit > 0;
         receiver.credit = credit - receiver.reserved.len() as u32;
-        self.queue_up(id);
+        self.update_turn(id);
         returned
     }
 
@@ -209,7 +210,7 @@ impl Receivers {
             && let Some(turn) = receiver.turn.take()
         {
             self.turns.remove(&turn);
-            self.queue_up(id);
+            self.update_turn(id);
         }
         Some(wake)
     }
@@ -221,12 +222,12 @@ impl Receivers {
         receiver.reserved.insert(offset);
         self.reserved += 1;
         let is_told = std::mem::replace(&mut receiver.woken, true);
-        self.queue_up(id);
+        self.update_turn(id);
         Some(!is_told)
     }
 
     /// Returns the next receiver except `id` and those with selectors.
-    pub(crate) fn waiting_beside(&self, id: ReceiverId) -> Option<ReceiverId> {
+    pub(crate) fn next_except(&self, id: ReceiverId) -> Option<ReceiverId> {
         let takes_all = |id: &ReceiverId| {
             let receiver = self.table.get(id);
             receiver.is_some_and(|receiver| receiver.selection.is_none())
@@ -255,17 +256,17 @@ impl Receivers {
         receiver.is_some_and(|receiver| !std::mem::replace(&mut receiver.woken, true))
     }
 
-    /// Notes that the first by turn is told that has yet to look at what is ready, of those that have not been; says which.
-    pub(crate) fn wake_looking(&mut self) -> Option<ReceiverId> {
+    /// Wakes the next receiver by turn that has not looked at every ready message, unless it is woken already; returns it.
+    pub(crate) fn wake_searching(&mut self) -> Option<ReceiverId> {
         let is_next = |id: &ReceiverId| {
             let receiver = self.table.get(id);
-            receiver.is_some_and(|receiver| receiver.is_looking() && !receiver.woken)
+            receiver.is_some_and(|receiver| receiver.is_searching() && !receiver.woken)
         };
         let id = self.turns.values().copied().find(is_next)?;
         self.wake(id).then_some(id)
     }
 
-    /// Lets a receiver be told of what comes from now on.
+    /// Lets a receiver be woken for messages that become ready from now on.
     pub(crate) fn listen(&mut self, id: ReceiverId) {
         if let Some(receiver) = self.table.get_mut(&id) {
             receiver.woken = false;
@@ -279,7 +280,7 @@ impl Receivers {
         {
             receiver.credit += 1;
             self.reserved -= 1;
-            self.queue_up(id);
+            self.update_turn(id);
         }
     }
 
@@ -327,7 +328,7 @@ impl Receivers {
     }
 
     /// Queues a receiver with credit last unless it has a turn, and removes the turn of one without credit.
-    fn queue_up(&mut self, id: ReceiverId) {
+    fn update_turn(&mut self, id: ReceiverId) {
         let Some(receiver) = self.table.get_mut(&id) else {
             return;
         };
@@ -362,25 +363,25 @@ impl MessageStore {
     /// Removes a receiver: its reserved entries are ready again. Returns its recorded locks.
     pub(crate) fn detach(&mut self, id: ReceiverId) -> SequenceSet {
         let released = self.receivers.remove(id);
-        self.put_all_back(released.reserved);
+        self.requeue_all(released.reserved);
         released.held
     }
 
     /// Sets the credit of a receiver, including its reserved entries; those beyond it are ready again.
     pub(crate) fn set_credit(&mut self, id: ReceiverId, credit: u32) {
         let returned = self.receivers.set_credit(id, credit);
-        self.put_all_back(returned);
+        self.requeue_all(returned);
     }
 
     /// Makes all reserved entries ready again.
     pub(crate) fn unreserve_all(&mut self) {
         let reserved = self.receivers.unreserve_all();
-        self.put_all_back(reserved);
+        self.requeue_all(reserved);
     }
 
-    fn put_all_back(&mut self, offsets: Vec<Offset>) {
+    fn requeue_all(&mut self, offsets: Vec<Offset>) {
         for offset in offsets {
-            self.put_back(offset);
+            self.requeue(offset);
         }
     }
 

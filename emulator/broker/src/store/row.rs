@@ -11,7 +11,7 @@ use super::sessions::Slot;
 use super::{Entry, Lock, MessageStore, State};
 use crate::changes::{BodyId, DamagedRow, Fields, put_text};
 use crate::ids::{EntityPath, LockNonce, Offset, ReceiverId, SequenceNumber};
-use crate::message::{Beginning, Message, Replaced};
+use crate::message::{Message, MessagePrefix, Replaced};
 use crate::time::{Deadline, Timestamp};
 
 const READY: u8 = 0;
@@ -107,7 +107,7 @@ impl MessageStore {
         }
         let sessions = self.sessions.as_mut();
         let slot = sessions.zip(restored.session);
-        let slot = slot.and_then(|(sessions, name)| sessions.find_or_make(name));
+        let slot = slot.and_then(|(sessions, name)| sessions.find_or_create(name));
         self.next = self.next.max(Offset(offset.0 + 1));
         self.insert_restored(offset, restored.entry, slot);
         Ok(())
@@ -139,7 +139,7 @@ impl MessageStore {
             State::Deferred => {}
             State::Ready | State::Reserved(_) | State::Forwarding => {
                 match self.auto_forwards(offset, stays) {
-                    true => self.await_forward(offset),
+                    true => self.mark_for_forwarding(offset),
                     false => self.make_ready(offset),
                 }
             }
@@ -235,12 +235,12 @@ pub(crate) fn body_of(row: &[u8]) -> Result<(BodyId, bool), DamagedRow> {
     Ok((BodyId(body), needs_bytes))
 }
 
-fn beginning<'a>(fields: &mut Fields<'a>) -> Result<Beginning<'a>, DamagedRow> {
+fn beginning<'a>(fields: &mut Fields<'a>) -> Result<MessagePrefix<'a>, DamagedRow> {
     let mut sections = [0; 5];
     for end in &mut sections {
         *end = fields.u32()?;
     }
-    Ok(Beginning {
+    Ok(MessagePrefix {
         sections,
         length: fields.u32()?,
         bytes: fields.part()?,

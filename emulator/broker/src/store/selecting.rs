@@ -42,7 +42,7 @@ impl Selection {
         self.is_behind
     }
 
-    pub(crate) fn note_ready(&mut self, offset: Offset) {
+    pub(crate) fn mark_ready(&mut self, offset: Offset) {
         if offset >= self.from {
             return;
         }
@@ -69,17 +69,17 @@ impl Selection {
     fn find(
         &mut self,
         store: &MessageStore,
-        looks: &mut usize,
+        lookups: &mut usize,
         ids: &mut dyn IdSource,
     ) -> Option<Offset> {
-        while *looks > 0 {
+        while *lookups > 0 {
             let Some(offset) = self.step(store) else {
                 self.is_behind = false;
                 return None;
             };
             let entry = store.get(offset);
             let cost = entry.map_or(1, |entry| entry.message().evaluation_cost());
-            *looks = looks.saturating_sub(cost);
+            *lookups = lookups.saturating_sub(cost);
             if self.selects(store, offset, ids) {
                 return Some(offset);
             }
@@ -107,8 +107,8 @@ impl Selection {
 impl MessageStore {
     /// Hands ready entries to waiting receivers, some of which have selectors.
     pub(crate) fn serve_selecting(&mut self, cx: &mut Context<'_>) {
-        let mut looks = LOOKS;
-        while let Some((receiver, offset)) = self.next_selected(&mut looks, cx.ids) {
+        let mut lookups = LOOKS;
+        while let Some((receiver, offset)) = self.next_selected(&mut lookups, cx.ids) {
             let Some(wake) = self.receivers.reserve_in_turn(receiver, offset) else {
                 return;
             };
@@ -118,7 +118,7 @@ impl MessageStore {
             }
         }
         // One at a time: its next operation goes on and wakes the one behind it, so that many do not look at once.
-        if let Some(receiver) = self.receivers.wake_looking() {
+        if let Some(receiver) = self.receivers.wake_searching() {
             cx.effects.push(Effect::Wake(receiver));
         }
     }
@@ -126,12 +126,12 @@ impl MessageStore {
     /// Returns the first receiver by turn that can take an entry, and the entry.
     fn next_selected(
         &mut self,
-        looks: &mut usize,
+        lookups: &mut usize,
         ids: &mut dyn IdSource,
     ) -> Option<(ReceiverId, Offset)> {
-        let waiting = self.receivers.in_turn();
+        let waiting = self.receivers.in_order();
         let found = waiting.iter().find_map(|&receiver| {
-            let offset = self.find_for(receiver, looks, ids)?;
+            let offset = self.find_for(receiver, lookups, ids)?;
             Some((receiver, offset))
         });
         let (receiver, offset) = found?;
@@ -151,13 +151,13 @@ impl MessageStore {
     fn find_for(
         &mut self,
         receiver: ReceiverId,
-        looks: &mut usize,
+        lookups: &mut usize,
         ids: &mut dyn IdSource,
     ) -> Option<Offset> {
         let Some(mut selection) = self.receivers.take_selection(receiver) else {
             return self.ready.first().map(|((), offset)| offset);
         };
-        let found = selection.find(self, looks, ids);
+        let found = selection.find(self, lookups, ids);
         self.receivers.put_selection(receiver, selection);
         found
     }

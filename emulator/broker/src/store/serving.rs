@@ -42,7 +42,7 @@ impl MessageStore {
 
     /// Moves the first entry reserved for a receiver to another one that waits; returns whether one does.
     pub(crate) fn reassign(&mut self, cx: &mut Context<'_>, id: ReceiverId) -> bool {
-        let other = self.receivers.waiting_beside(id);
+        let other = self.receivers.next_except(id);
         let first = self.receivers.first_reserved(id);
         let (Some(other), Some((offset, _))) = (other, first) else {
             return false;

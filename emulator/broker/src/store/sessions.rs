@@ -18,8 +18,8 @@ use super::Entry;
 use super::indexes::{SegmentedMap, SequenceSet};
 use crate::ids::{ClientId, IdSource, Offset, ReceiverId, SessionName};
 use crate::time::Timestamp;
-pub(crate) use holding::{Ended, Grant};
-use holding::{Standing, Waiting};
+pub(crate) use holding::{EndedLock, Grant};
+use holding::{SessionReceiverState, WaitingReceiver};
 
 /// Slots whose memory is kept when there are no sessions.
 const KEPT_SLOTS: usize = 64;
@@ -42,9 +42,9 @@ pub(crate) struct Sessions {
     /// Held sessions that have changed since they were served.
     changed: Vec<Slot>,
     /// Receivers that wait for a session or hold one; not those that have lost theirs.
-    standings: BTreeMap<ReceiverId, Standing>,
+    receiver_states: BTreeMap<ReceiverId, SessionReceiverState>,
     /// Receivers that wait for any session, in order of arrival.
-    waiting: BTreeMap<u64, Waiting>,
+    waiting: BTreeMap<u64, WaitingReceiver>,
     /// The last place given to a waiting receiver.
     latest: u64,
     /// Messages under the locks of sessions.
@@ -52,7 +52,7 @@ pub(crate) struct Sessions {
     /// Bytes of all states.
     state_bytes: u64,
     /// Sessions whose states were set, if changes are stored.
-    touched: Option<BTreeSet<SessionName>>,
+    changed_entries: Option<BTreeSet<SessionName>>,
 }
 
 /// The index of a session in its store.
@@ -70,12 +70,12 @@ impl Sessions {
             available: BTreeMap::new(),
             ends: BTreeMap::new(),
             changed: Vec::new(),
-            standings: BTreeMap::new(),
+            receiver_states: BTreeMap::new(),
             waiting: BTreeMap::new(),
             latest: 0,
             locked: 0,
             state_bytes: 0,
-            touched: None,
+            changed_entries: None,
         }
     }
 
@@ -198,21 +198,21 @@ impl Sessions {
     }
 
     pub(crate) fn set_state(&mut self, slot: Slot, state: Option<SessionState>) {
-        if let Some(touched) = &mut self.touched {
+        if let Some(changed_entries) = &mut self.changed_entries {
             let session = self.slots[slot.0 as usize].as_ref();
-            touched.extend(session.map(|session| session.name.clone()));
+            changed_entries.extend(session.map(|session| session.name.clone()));
         }
         self.change(slot, |session| session.state = state);
     }
 
     /// Records set states from now on.
-    pub(crate) fn keep_changes(&mut self) {
-        self.touched = Some(BTreeSet::new());
+    pub(crate) fn record_changes(&mut self) {
+        self.changed_entries = Some(BTreeSet::new());
     }
 
     /// Takes the sessions whose states were set since the last call.
-    pub(crate) fn take_touched(&mut self) -> BTreeSet<SessionName> {
-        self.touched
+    pub(crate) fn take_changed(&mut self) -> BTreeSet<SessionName> {
+        self.changed_entries
             .as_mut()
             .map_or_else(BTreeSet::new, std::mem::take)
     }
@@ -225,7 +225,7 @@ impl Sessions {
     }
 
     /// Returns the session of this name, created if needed; the caller must use it at once.
-    pub(crate) fn find_or_make(&mut self, name: &str) -> Option<Slot> {
+    pub(crate) fn find_or_create(&mut self, name: &str) -> Option<Slot> {
         if let Some(&slot) = self.names.get(name) {
             return Some(slot);
         }

@@ -85,7 +85,7 @@ fn an_action_changes_what_goes_out_and_nothing_else() {
     ] {
         let (found, expected) = (changed(MESSAGE, action), parse(&expected));
         assert_eq!(delivered(&found), delivered(&expected), "{action}");
-        assert!(!found.outgrown());
+        assert!(!found.exceeds_header_limit());
     }
 }
 
@@ -134,13 +134,13 @@ fn ids_and_schedules_are_seen_by_the_broker() {
 fn a_copy_can_outgrow_the_limits() {
     let long = "x".repeat(20_000);
     let notation = format!("sys.Label='l', a='{long}'");
-    assert!(!changed(&notation, "SET b = a").outgrown());
+    assert!(!changed(&notation, "SET b = a").exceeds_header_limit());
     assert!(
-        changed(&notation, "SET b = a + a").outgrown(),
+        changed(&notation, "SET b = a + a").exceeds_header_limit(),
         "one property"
     );
     assert!(
-        changed(&notation, "SET b = a; SET c = a; SET d = a").outgrown(),
+        changed(&notation, "SET b = a; SET c = a; SET d = a").exceeds_header_limit(),
         "all of them"
     );
     assert!(
@@ -148,6 +148,6 @@ fn a_copy_can_outgrow_the_limits() {
             &notation,
             "SET sys.Label = a; SET sys.To = a; SET sys.ReplyTo = a"
         )
-        .outgrown()
+        .exceeds_header_limit()
     );
 }

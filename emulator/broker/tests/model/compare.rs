@@ -6,10 +6,10 @@ use servicebus_broker::{
 
 use crate::START;
 use crate::event::id_of;
-use crate::history::{NAMES, Place, QUEUES, Rules, Seen, Step, Transition};
+use crate::history::{NAMES, ObservedMessage, QUEUES, Rules, Step, StoreAddress, Transition};
 use crate::ledger::Ledger;
 use crate::names::Names;
-use crate::reference::{Queue, Reference, Told};
+use crate::reference::{ListedSession, Queue, Reference};
 use crate::world::World;
 use crate::world::wire::properties;
 
@@ -109,7 +109,9 @@ impl Pair {
             "deadline of {} after {step:?}",
             NAMES[q]
         );
-        let sessions = entity.snapshot_sessions().map(|session| Told::of(&session));
+        let sessions = entity
+            .snapshot_sessions()
+            .map(|session| ListedSession::of(&session));
         assert_eq!(
             sessions.collect::<Vec<_>>(),
             expected.told_sessions(),
@@ -125,7 +127,7 @@ impl Pair {
         }
     }
 
-    fn compare_store(&self, (q, kind): Place, expected: &Queue, step: &Step) {
+    fn compare_store(&self, (q, kind): StoreAddress, expected: &Queue, step: &Step) {
         let entity = self.world.entity(q).expect("it is there");
         let mut messages = expected.store(kind).messages.iter();
         for (broker_properties, message) in entity.snapshot(kind, SequenceNumber(0)) {
@@ -222,7 +224,11 @@ impl Pair {
 }
 
 /// Does the same as `see` without creating anything.
-fn is_same(seen: &Seen, broker_properties: &BrokerProperties, message: &Message) -> bool {
+fn is_same(
+    seen: &ObservedMessage,
+    broker_properties: &BrokerProperties,
+    message: &Message,
+) -> bool {
     let section = message.application_properties();
     seen.number == broker_properties.sequence_number.0
         && seen.enqueued_number

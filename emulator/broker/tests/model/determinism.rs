@@ -8,7 +8,7 @@ use servicebus_broker::LockToken;
 
 use crate::START;
 use crate::draw::history;
-use crate::event::{ModelEvent, What};
+use crate::event::{ModelEvent, ModelKind};
 use crate::history::{Answer, QUEUES, Rules, Step, Transition};
 use crate::names::Names;
 use crate::reference::Reference;
@@ -18,10 +18,10 @@ const HISTORIES: u64 = 400;
 const STEPS: usize = 100;
 
 #[test]
-fn the_same_seed_tells_the_same_story() {
+fn the_same_seed_gives_the_same_history() {
     for (rules, transitions) in (0..HISTORIES).map(|seed| history(seed, STEPS)) {
         let steps = resolve(&rules, &transitions);
-        let [one, other] = [0, 0].map(|_| Story::of(&rules, &steps, 42, Timer::Late));
+        let [one, other] = [0, 0].map(|_| Transcript::of(&rules, &steps, 42, Timer::Late));
         assert_eq!(one, other);
     }
 }
@@ -30,7 +30,7 @@ fn the_same_seed_tells_the_same_story() {
 fn tokens_decide_nothing() {
     for (rules, transitions) in (0..HISTORIES).map(|seed| history(seed, STEPS)) {
         let steps = resolve(&rules, &transitions);
-        let [one, other] = [1, 2].map(|seed| Story::of(&rules, &steps, seed, Timer::Late));
+        let [one, other] = [1, 2].map(|seed| Transcript::of(&rules, &steps, seed, Timer::Late));
         assert!(one.tokens != other.tokens || one.tokens.is_empty());
         assert_eq!((one.answers, one.events), (other.answers, other.events));
     }
@@ -57,7 +57,7 @@ fn a_late_timer_changes_nothing() {
         });
         let steps = resolve(&rules, &transitions);
         let [late, punctual] =
-            [Timer::Late, Timer::Punctual].map(|timer| Story::of(&rules, &steps, 1, timer));
+            [Timer::Late, Timer::Punctual].map(|timer| Transcript::of(&rules, &steps, 1, timer));
         assert_eq!(late.sorted(), punctual.sorted());
     }
 }
@@ -73,7 +73,7 @@ enum Timer {
 
 /// All output.
 #[derive(Debug, PartialEq, Eq)]
-struct Story {
+struct Transcript {
     answers: Vec<Answer>,
     events: Vec<ModelEvent>,
     woken: Vec<u64>,
@@ -81,7 +81,7 @@ struct Story {
     wire: Vec<u8>,
 }
 
-impl Story {
+impl Transcript {
     fn of(rules: &Rules, steps: &[Step], seed: u64, timer: Timer) -> Self {
         let mut world = World::new(rules, START, seed);
         let mut answers = Vec::new();
@@ -220,10 +220,10 @@ fn everything_happens() {
     );
 }
 
-fn name_of(what: &What) -> String {
+fn name_of(what: &ModelKind) -> String {
     let name = format!("{what:?}");
     let name = name.split('(').next().unwrap_or_default();
-    if let What::DeadLettered(_, reason, _) | What::TransferFailed(_, reason, _) = what {
+    if let ModelKind::DeadLettered(_, reason, _) | ModelKind::TransferFailed(_, reason, _) = what {
         return format!("{name} {reason}");
     }
     name.to_owned()

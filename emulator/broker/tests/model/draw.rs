@@ -9,8 +9,8 @@ use servicebus_broker::{
 };
 
 use crate::history::{
-    By, Change, Consume, Draft, NAMES, Number, OfSession, Outcome, Pick, Properties, QUEUES, Rules,
-    Size, Token, Transition,
+    Change, Consume, Draft, NAMES, Number, Outcome, Pick, Properties, QUEUES, Rules, SessionUse,
+    Size, TimeStep, Token, Transition,
 };
 
 /// SplitMix64: the smallest sufficient generator.
@@ -182,18 +182,20 @@ fn session(dice: &mut SeededRng) -> u8 {
     dice.below(3) as u8
 }
 
-fn of_session(dice: &mut SeededRng) -> OfSession {
+fn of_session(dice: &mut SeededRng) -> SessionUse {
     match dice.below(12) {
-        0..3 => OfSession::Renew,
-        3 => OfSession::Lose,
-        4 => OfSession::State,
-        5..8 => OfSession::SetState(dice.maybe(75, |dice| dice.one_of(&[0, 10, 260_000, 262_145]))),
+        0..3 => SessionUse::Renew,
+        3 => SessionUse::Lose,
+        4 => SessionUse::State,
+        5..8 => {
+            SessionUse::SetState(dice.maybe(75, |dice| dice.one_of(&[0, 10, 260_000, 262_145])))
+        }
         8..10 => {
             let since = dice.maybe(50, |dice| dice.one_of(&[0, 1, 5_000, 60_000]));
-            OfSession::List(since, dice.below(2) as usize, dice.below(3) as usize)
+            SessionUse::List(since, dice.below(2) as usize, dice.below(3) as usize)
         }
-        10 => OfSession::Browse(dice.below(20), dice.below(4) as usize),
-        _ => OfSession::Delete(dice.below(3) as usize),
+        10 => SessionUse::Browse(dice.below(20), dice.below(4) as usize),
+        _ => SessionUse::Delete(dice.below(3) as usize),
     }
 }
 
@@ -276,11 +278,11 @@ fn change(dice: &mut SeededRng) -> Change {
     }
 }
 
-fn by(dice: &mut SeededRng) -> By {
+fn by(dice: &mut SeededRng) -> TimeStep {
     match dice.below(60) {
-        0..36 => By::Deadline(dice.pick(), dice.below(3) as i64 - 1),
-        36..56 => By::Milliseconds(dice.below(20_000) as i64),
-        56..59 => By::Milliseconds(dice.below(100_000) as i64),
-        _ => By::Milliseconds(dice.below(400_000) as i64),
+        0..36 => TimeStep::Deadline(dice.pick(), dice.below(3) as i64 - 1),
+        36..56 => TimeStep::Milliseconds(dice.below(20_000) as i64),
+        56..59 => TimeStep::Milliseconds(dice.below(100_000) as i64),
+        _ => TimeStep::Milliseconds(dice.below(400_000) as i64),
     }
 }

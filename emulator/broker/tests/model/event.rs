@@ -14,11 +14,11 @@ pub(crate) struct ModelEvent {
     pub(crate) number: u64,
     /// Returns whether a client caused it, not the broker itself.
     pub(crate) by_client: bool,
-    pub(crate) what: What,
+    pub(crate) what: ModelKind,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum ModelKind {
     Enqueued(u8, u64, Option<i64>),
     Scheduled(u8, u64, i64),
     Activated(u64),
@@ -54,12 +54,12 @@ impl ModelEvent {
             store: event.store,
             number: event.number().map_or(0, |number| number.0),
             by_client: event.client == CLIENT,
-            what: What::of(&event.kind, events),
+            what: ModelKind::of(&event.kind, events),
         }
     }
 }
 
-impl What {
+impl ModelKind {
     fn of(kind: &EventKind, events: &Events) -> Self {
         let read = |text| events.read(text);
         let name = |text| session_of(&read(text));

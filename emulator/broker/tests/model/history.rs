@@ -35,7 +35,7 @@ pub(crate) enum Transition {
     /// In a store with sessions, a session is accepted: a named one, or the next.
     Open(Pick, SubQueue, ReceiveMode, Option<u8>),
     /// Where there are sessions.
-    Session(Pick, u8, OfSession),
+    Session(Pick, u8, SessionUse),
     Consume(Pick, Consume),
     /// With the token's own store, or with another one.
     Settle(Token, bool, Outcome),
@@ -47,7 +47,7 @@ pub(crate) enum Transition {
     DeleteMessages(Pick, SubQueue, usize, i64),
     Update(Pick, Change),
     LoseLocks(Pick),
-    Advance(By),
+    Advance(TimeStep),
     Timeout(Pick),
     Browse(Pick, SubQueue, u64, usize),
     Reset(Pick),
@@ -59,7 +59,7 @@ pub(crate) enum Transition {
 
 /// What a client wants of a session.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum OfSession {
+pub(crate) enum SessionUse {
     Renew,
     Lose,
     State,
@@ -119,7 +119,7 @@ pub(crate) enum Change {
 
 /// How far time advances.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum By {
+pub(crate) enum TimeStep {
     Milliseconds(i64),
     /// Onto the next deadline of a queue, or this many milliseconds off it.
     Deadline(Pick, i64),
@@ -163,30 +163,30 @@ pub(crate) struct Properties(pub(crate) Vec<(&'static str, Rc<str>)>);
 /// A transition with resolved names.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
-    Send(usize, Vec<Parcel>, bool),
+    Send(usize, Vec<EncodedMessage>, bool),
     /// The receiver selects messages with even ids, or takes all.
-    Open(Place, u64, ReceiveMode, bool),
+    Open(StoreAddress, u64, ReceiveMode, bool),
     /// A receiver wants a session, or the next.
     Accept(usize, u64, ReceiveMode, Option<u8>),
-    Session(usize, u8, OfSession),
-    Close(Place, u64),
-    Credit(Place, u64, u32),
-    Take(Place, u64, usize),
-    Skip(Place, u64),
-    Settle(Place, Key, Outcome),
-    SettleAll(Place, Vec<Key>, Outcome),
-    Renew(Place, Vec<Key>),
+    Session(usize, u8, SessionUse),
+    Close(StoreAddress, u64),
+    Credit(StoreAddress, u64, u32),
+    Take(StoreAddress, u64, usize),
+    Skip(StoreAddress, u64),
+    Settle(StoreAddress, Key, Outcome),
+    SettleAll(StoreAddress, Vec<Key>, Outcome),
+    Renew(StoreAddress, Vec<Key>),
     /// Of a session, where there are any.
-    ReceiveDeferred(Place, Vec<u64>, ReceiveMode, u64, Option<u8>),
+    ReceiveDeferred(StoreAddress, Vec<u64>, ReceiveMode, u64, Option<u8>),
     Cancel(usize, Vec<u64>),
     /// What was enqueued before this instant.
-    DeleteMessages(Place, usize, i64),
+    DeleteMessages(StoreAddress, usize, i64),
     Update(usize, Box<EntityDescription>),
     LoseLocks(usize),
     /// Time is now this.
     Advance(i64),
     Timeout(usize),
-    Browse(Place, u64, usize),
+    Browse(StoreAddress, u64, usize),
     Reset(usize),
     Create(usize, Box<EntityDescription>),
     Drop(usize),
@@ -194,11 +194,11 @@ pub(crate) enum Step {
 }
 
 /// A store of a queue.
-pub(crate) type Place = (usize, SubQueue);
+pub(crate) type StoreAddress = (usize, SubQueue);
 
 /// A message, encoded.
 #[derive(Clone)]
-pub(crate) struct Parcel {
+pub(crate) struct EncodedMessage {
     pub(crate) draft: Draft,
     pub(crate) payload: Bytes,
 }
@@ -217,12 +217,12 @@ pub(crate) enum Answer {
     Done,
     /// The sequence numbers, or the error.
     Sent(Result<Vec<u64>, String>),
-    Messages(Vec<Seen>),
+    Messages(Vec<ObservedMessage>),
     /// The error, if any.
     Settled(Option<&'static str>),
     /// The ends of the locks; or the index of the first lost one, `None` if the entity is disabled.
     Renewed(Result<Vec<i64>, Option<usize>>),
-    Deferred(Result<Vec<Seen>, &'static str>),
+    Deferred(Result<Vec<ObservedMessage>, &'static str>),
     /// What was not scheduled.
     Cancelled(Vec<u64>),
     Deleted(usize),
@@ -235,7 +235,7 @@ pub(crate) enum Answer {
 
 /// A message as a client sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct ObservedMessage {
     pub(crate) number: u64,
     pub(crate) enqueued_number: Option<u64>,
     pub(crate) id: u8,
@@ -280,7 +280,7 @@ impl fmt::Debug for Properties {
     }
 }
 
-impl fmt::Debug for Parcel {
+impl fmt::Debug for EncodedMessage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.draft.fmt(formatter)
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use servicebus_broker::{Expiry, ReceiverId, SequenceNumber, SubQueue};
 
-use crate::event::{ModelEvent, What, session_text};
-use crate::history::{OfSession, Place, QUEUES, Rules, Step};
+use crate::event::{ModelEvent, ModelKind, session_text};
+use crate::history::{QUEUES, Rules, SessionUse, Step, StoreAddress};
 use crate::world::World;
 
 /// The state that follows from all events.
@@ -58,7 +58,7 @@ impl Ledger {
         step: &Step,
         events: &[ModelEvent],
         world: &World,
-        open: &[(Place, u64)],
+        open: &[(StoreAddress, u64)],
     ) {
         self.forget_expiries(step);
         if let Step::Restart = step {
@@ -69,11 +69,11 @@ impl Ledger {
                 step,
                 Step::Update(..)
                     | Step::LoseLocks(_)
-                    | Step::Session(_, _, OfSession::Lose)
+                    | Step::Session(_, _, SessionUse::Lose)
                     | Step::Restart
             );
             self.read(event, loses);
-            if let What::SessionRenewed(session, until) = event.what {
+            if let ModelKind::SessionRenewed(session, until) = event.what {
                 self.renew_locks_of(event.queue, session, until, world);
             }
             self.forget_expiries(step);
@@ -187,13 +187,13 @@ impl Ledger {
     fn read(&mut self, event: &ModelEvent, drops_locks: bool) {
         let at = event.at;
         match event.what {
-            What::Enqueued(_, _, expires_at) => {
+            ModelKind::Enqueued(_, _, expires_at) => {
                 self.enter(event, event.store, event.number).expires_at = expires_at;
             }
-            What::Scheduled(_, _, active_at) => {
+            ModelKind::Scheduled(_, _, active_at) => {
                 self.enter(event, event.store, event.number).state = State::Scheduled(active_at);
             }
-            What::Activated(_) => {
+            ModelKind::Activated(_) => {
                 let held = self.leave(event);
                 assert_eq!(
                     held.state,
@@ -201,55 +201,55 @@ impl Ledger {
                     "{event:?} at another time"
                 );
             }
-            What::Cancelled => {
+            ModelKind::Cancelled => {
                 let state = self.leave(event).state;
                 assert!(
                     matches!(state, State::Scheduled(due) if at < due),
                     "{event:?} too late"
                 );
             }
-            What::Delivered(_, until) => {
+            ModelKind::Delivered(_, until) => {
                 assert!(at < until, "{event:?} locks nothing");
                 let held = self.at(event);
                 held.assert_deliverable(event);
                 held.state = State::Locked(until, held.state == State::Deferred);
             }
-            What::Renewed(until) => {
+            ModelKind::Renewed(until) => {
                 let deferred = self.at(event).assert_locked(event);
                 self.at(event).state = State::Locked(until, deferred);
             }
-            What::Abandoned(_) | What::Released => {
+            ModelKind::Abandoned(_) | ModelKind::Released => {
                 let deferred = self.at(event).assert_locked(event);
                 self.at(event).free(at, deferred);
             }
-            What::LockExpired(_) => self.at(event).expire_lock(event, drops_locks),
-            What::Deferred => {
+            ModelKind::LockExpired(_) => self.at(event).expire_lock(event, drops_locks),
+            ModelKind::Deferred => {
                 self.at(event).assert_locked(event);
                 self.at(event).free(at, true);
             }
-            What::Completed => {
+            ModelKind::Completed => {
                 self.leave(event).assert_locked(event);
             }
-            What::ReceivedAndDeleted => self.leave(event).assert_deliverable(event),
-            What::Expired => {
+            ModelKind::ReceivedAndDeleted => self.leave(event).assert_deliverable(event),
+            ModelKind::Expired => {
                 let eager = self.eager;
                 self.leave(event).assert_expires_on_time(event, eager);
             }
-            What::DeadLettered(there, ref reason, _) => self.read_burial(event, there, reason),
-            What::TransferFailed(there, ..) => {
+            ModelKind::DeadLettered(there, ref reason, _) => self.read_burial(event, there, reason),
+            ModelKind::TransferFailed(there, ..) => {
                 self.leave_free(event);
                 self.enter(event, SubQueue::TransferDeadLetter, there);
             }
-            What::Forwarded(_) | What::Deleted => self.leave_free(event),
-            What::Removed => {
+            ModelKind::Forwarded(_) | ModelKind::Deleted => self.leave_free(event),
+            ModelKind::Removed => {
                 self.leave(event);
             }
-            What::SessionAccepted(..)
-            | What::SessionRenewed(..)
-            | What::StateSet(..)
-            | What::SessionExpired(_)
-            | What::SessionReleased(_) => self.read_session(event),
-            What::Duplicate(_) => assert_eq!(event.number, 0, "{event:?} was kept"),
+            ModelKind::SessionAccepted(..)
+            | ModelKind::SessionRenewed(..)
+            | ModelKind::StateSet(..)
+            | ModelKind::SessionExpired(_)
+            | ModelKind::SessionReleased(_) => self.read_session(event),
+            ModelKind::Duplicate(_) => assert_eq!(event.number, 0, "{event:?} was kept"),
         }
     }
 
@@ -272,12 +272,16 @@ impl Ledger {
     /// A session is held by one at a time.
     fn read_session(&mut self, event: &ModelEvent) {
         let held = &mut self.sessions[event.queue];
-        if let What::SessionAccepted(session, until) = event.what {
+        if let ModelKind::SessionAccepted(session, until) = event.what {
             assert!(event.at < until, "{event:?} locks nothing");
             assert!(held.insert(session), "{event:?}: it is held");
-        } else if let What::SessionRenewed(session, _) | What::StateSet(session, _) = event.what {
+        } else if let ModelKind::SessionRenewed(session, _) | ModelKind::StateSet(session, _) =
+            event.what
+        {
             assert!(held.contains(&session), "{event:?}: it is not held");
-        } else if let What::SessionExpired(session) | What::SessionReleased(session) = event.what {
+        } else if let ModelKind::SessionExpired(session) | ModelKind::SessionReleased(session) =
+            event.what
+        {
             assert!(held.remove(&session), "{event:?}: it is not held");
         }
     }

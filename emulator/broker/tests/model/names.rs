@@ -5,8 +5,8 @@ use std::time::Duration;
 use servicebus_broker::{EntityDescription, ReceiveMode, SubQueue};
 
 use crate::history::{
-    Answer, By, Change, Consume, Draft, Key, NAMES, Number, Parcel, Pick, Place, QUEUES, Rules,
-    Step, Token, Transition,
+    Answer, Change, Consume, Draft, EncodedMessage, Key, NAMES, Number, Pick, QUEUES, Rules, Step,
+    StoreAddress, TimeStep, Token, Transition,
 };
 use crate::reference::{ModelMessage, Queue, Reference};
 use crate::world::wire::encoded;
@@ -24,9 +24,9 @@ pub(crate) struct Names {
     declared: Vec<EntityDescription>,
     receivers: u64,
     /// Receivers that are open.
-    pub(crate) open: Vec<(Place, u64)>,
+    pub(crate) open: Vec<(StoreAddress, u64)>,
     /// The origin of each token.
-    tokens: Vec<Place>,
+    tokens: Vec<StoreAddress>,
 }
 
 impl Names {
@@ -95,8 +95,10 @@ impl Names {
                 Step::Update(q, Box::new(change.of(description, q)))
             }
             Transition::LoseLocks(pick) => Step::LoseLocks(queue(pick)?),
-            Transition::Advance(By::Milliseconds(passed)) => Step::Advance(reference.now + passed),
-            Transition::Advance(By::Deadline(pick, offset)) => {
+            Transition::Advance(TimeStep::Milliseconds(passed)) => {
+                Step::Advance(reference.now + passed)
+            }
+            Transition::Advance(TimeStep::Deadline(pick, offset)) => {
                 let to = reference.deadline(queue(pick)?)? + offset;
                 Step::Advance(to.max(reference.now))
             }
@@ -116,7 +118,7 @@ impl Names {
 
     fn open(
         &mut self,
-        place: Place,
+        place: StoreAddress,
         mode: ReceiveMode,
         wanted: Option<u8>,
         has_sessions: bool,
@@ -163,7 +165,7 @@ impl Names {
     }
 
     /// Returns the receiver for a lock: one of the store, or another one.
-    fn holder(&self, place: Place, who: Pick) -> Option<u64> {
+    fn holder(&self, place: StoreAddress, who: Pick) -> Option<u64> {
         let open = self.open.iter().filter(|(at, _)| *at == place);
         let ids: Vec<u64> = open.map(|&(_, id)| id).chain([STRANGER]).collect();
         who.of(&ids).copied()
@@ -176,7 +178,7 @@ impl Names {
         pick.of(&missing).copied()
     }
 
-    fn token(&self, token: &Token, reference: &Reference) -> Option<(Key, Place)> {
+    fn token(&self, token: &Token, reference: &Reference) -> Option<(Key, StoreAddress)> {
         let last = self.tokens.len().checked_sub(1);
         let given: Vec<usize> = match token {
             Token::Recent(back) => vec![last?.checked_sub(*back)?],
@@ -199,7 +201,11 @@ impl Names {
     }
 
     /// Chooses all from one store, or it would hardly ever succeed.
-    fn of_one_place(&self, tokens: &[Token], reference: &Reference) -> Option<(Place, Vec<Key>)> {
+    fn of_one_place(
+        &self,
+        tokens: &[Token],
+        reference: &Reference,
+    ) -> Option<(StoreAddress, Vec<Key>)> {
         let tokens = tokens
             .iter()
             .filter_map(|token| self.token(token, reference));
@@ -211,7 +217,7 @@ impl Names {
 }
 
 /// Returns the messages for a queue that does not hold enough yet.
-fn sent(drafts: &[Draft], reference: &Reference, q: usize) -> Option<Vec<Parcel>> {
+fn sent(drafts: &[Draft], reference: &Reference, q: usize) -> Option<Vec<EncodedMessage>> {
     let queue = reference.queue(q).filter(|queue| queue.len() < ENOUGH)?;
     let drafts = drafts.iter().map(|&draft| fitting(draft, queue));
     let drafts: Vec<Draft> = drafts.collect();
@@ -231,11 +237,11 @@ fn fitting(draft: Draft, queue: &Queue) -> Draft {
     }
 }
 
-fn parcels(drafts: &[Draft], now: i64, mut room: u64) -> Vec<Parcel> {
+fn parcels(drafts: &[Draft], now: i64, mut room: u64) -> Vec<EncodedMessage> {
     let parcels = drafts.iter().map(|&draft| {
         let payload = encoded(&draft, now, room);
         room = room.saturating_sub(payload.len() as u64);
-        Parcel { draft, payload }
+        EncodedMessage { draft, payload }
     });
     parcels.collect()
 }
@@ -245,7 +251,7 @@ fn known(
     numbers: &[Number],
     reference: &Reference,
     which: impl Fn(&ModelMessage) -> bool,
-) -> Option<(Place, Vec<u64>)> {
+) -> Option<(StoreAddress, Vec<u64>)> {
     let mut all = Vec::new();
     for (q, queue) in reference.queues() {
         for kind in SubQueue::ALL {
@@ -261,7 +267,7 @@ fn known(
             Some((place, number | u64::from(*partition) << 48))
         }
     });
-    let named: Vec<(Place, u64)> = named.collect();
+    let named: Vec<(StoreAddress, u64)> = named.collect();
     let place = named.first()?.0;
     let numbers = named.into_iter().filter(|(at, _)| *at == place);
     Some((place, numbers.map(|(_, number)| number).collect()))

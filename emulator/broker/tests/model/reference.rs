@@ -15,10 +15,10 @@ use servicebus_broker::{EntityDescription, LocksOnDetach, NamespaceSettings, Sub
 
 use queue::Store;
 pub(crate) use queue::{ModelMessage, Queue, State};
-pub(crate) use sessions::Told;
+pub(crate) use sessions::ListedSession;
 
-use crate::event::{ModelEvent, What};
-use crate::history::{Answer, NAMES, Place, QUEUES, Rules, Seen, Step};
+use crate::event::{ModelEvent, ModelKind};
+use crate::history::{Answer, NAMES, ObservedMessage, QUEUES, Rules, Step, StoreAddress};
 
 #[derive(Debug)]
 pub(crate) struct Reference {
@@ -31,7 +31,7 @@ pub(crate) struct Reference {
     /// Events since this was last cleared.
     pub(crate) log: Vec<ModelEvent>,
     /// Stores with messages to forward, in the order of their effects, and whether they retry.
-    agenda: VecDeque<Place>,
+    agenda: VecDeque<StoreAddress>,
     leaving: Vec<usize>,
     /// Receivers that lost their sessions, since this was last cleared.
     pub(crate) lost: Vec<u64>,
@@ -139,7 +139,7 @@ impl Reference {
         self.queues[q] = Some(Queue::new(description, self.now));
     }
 
-    fn close(&mut self, (q, kind): Place, id: u64) {
+    fn close(&mut self, (q, kind): StoreAddress, id: u64) {
         self.begin(q);
         let release = self.settings.locks_on_detach == LocksOnDetach::Release;
         let store = self.store(q, kind);
@@ -159,7 +159,7 @@ impl Reference {
         let has_sessions = self.at(q).has_sessions(kind);
         let released = release && !has_sessions;
         for number in held.into_iter().filter(|_| released) {
-            self.note((q, kind), number, What::Released);
+            self.note((q, kind), number, ModelKind::Released);
             self.unlock((q, kind), number, self.now);
         }
         if has_sessions {
@@ -168,7 +168,7 @@ impl Reference {
         self.serve(q);
     }
 
-    fn credit(&mut self, (q, kind): Place, id: u64, credit: usize) {
+    fn credit(&mut self, (q, kind): StoreAddress, id: u64, credit: usize) {
         self.begin(q);
         if self.at(q).has_sessions(kind) && !self.at(q).sessions.knows(id) {
             return;
@@ -190,7 +190,7 @@ impl Reference {
     }
 
     /// Moves what a receiver would take next to the next other receiver, if one waits.
-    fn skip(&mut self, (q, kind): Place, id: u64) {
+    fn skip(&mut self, (q, kind): StoreAddress, id: u64) {
         self.begin(q);
         let has_sessions = self.at(q).has_sessions(kind);
         let store = self.store(q, kind);
@@ -219,14 +219,20 @@ impl Reference {
             let numbers: Vec<u64> = messages.iter().map(|message| message.number).collect();
             for number in numbers {
                 self.remove((q, kind), number);
-                self.note((q, kind), number, What::Removed);
+                self.note((q, kind), number, ModelKind::Removed);
             }
         }
         self.at(q).seen.clear();
         self.serve(q);
     }
 
-    fn peek(&mut self, (q, kind): Place, from: u64, max: usize, session: Option<u8>) -> Vec<Seen> {
+    fn peek(
+        &mut self,
+        (q, kind): StoreAddress,
+        from: u64,
+        max: usize,
+        session: Option<u8>,
+    ) -> Vec<ObservedMessage> {
         self.begin(q);
         let queue = self.at(q);
         let messages = queue.store(kind).messages.iter();
@@ -280,7 +286,7 @@ impl Reference {
         }
     }
 
-    fn remove(&mut self, (q, kind): Place, number: u64) -> ModelMessage {
+    fn remove(&mut self, (q, kind): StoreAddress, number: u64) -> ModelMessage {
         let store = self.store(q, kind);
         let mut messages = store.messages.iter();
         let at = messages.position(|message| message.number == number);
@@ -301,23 +307,30 @@ impl Reference {
     }
 
     /// Adds a message to the end of a store.
-    fn push(&mut self, (q, kind): Place, message: ModelMessage) {
+    fn push(&mut self, (q, kind): StoreAddress, message: ModelMessage) {
         let known = (q, kind as usize, message.number);
         self.partitions.insert(known, message.partition);
         self.store(q, kind).messages.push(message);
     }
 
     /// Records an event of a client, now.
-    fn note(&mut self, place: Place, number: u64, what: What) {
+    fn note(&mut self, place: StoreAddress, number: u64, what: ModelKind) {
         self.write(self.now, place, number, true, what);
     }
 
     /// Records an event of the broker itself.
-    fn note_at(&mut self, at: i64, place: Place, number: u64, what: What) {
+    fn note_at(&mut self, at: i64, place: StoreAddress, number: u64, what: ModelKind) {
         self.write(at, place, number, false, what);
     }
 
-    fn write(&mut self, at: i64, (queue, store): Place, number: u64, by_client: bool, what: What) {
+    fn write(
+        &mut self,
+        at: i64,
+        (queue, store): StoreAddress,
+        number: u64,
+        by_client: bool,
+        what: ModelKind,
+    ) {
         let partition = self.partitions.get(&(queue, store as usize, number));
         self.log.push(ModelEvent {
             at,

@@ -1,7 +1,7 @@
 //! The real queues, driven by the reference's steps and time, with the smallest possible shell that carries out their
 //! effects.
 
-mod kept;
+mod persistence;
 mod sessions;
 pub(crate) mod wire;
 
@@ -20,8 +20,10 @@ use uuid::Uuid;
 
 use crate::draw::SeededRng;
 use crate::event::{ModelEvent, queue_of};
-use crate::history::{Answer, Key, NAMES, Outcome, Parcel, Place, QUEUES, Rules, Seen, Step};
-use kept::Kept;
+use crate::history::{
+    Answer, EncodedMessage, Key, NAMES, ObservedMessage, Outcome, QUEUES, Rules, Step, StoreAddress,
+};
+use persistence::RecordedState;
 pub(crate) use sessions::session_name;
 use wire::{changes, see};
 
@@ -51,7 +53,7 @@ pub(crate) struct World {
     pub(crate) touched: [bool; QUEUES],
     /// Delivered bytes.
     pub(crate) wire: Vec<u8>,
-    kept: Kept,
+    recorded: RecordedState,
 }
 
 impl World {
@@ -72,7 +74,7 @@ impl World {
             lost: Vec::new(),
             touched: [false; QUEUES],
             wire: Vec::new(),
-            kept: Kept::default(),
+            recorded: RecordedState::default(),
         };
         for (at, description) in rules.queues.iter().enumerate() {
             world.create(at, description.clone());
@@ -103,7 +105,7 @@ impl World {
         due.map(Timestamp::as_millis)
     }
 
-    pub(crate) fn reserved(&self, (queue, kind): Place, id: u64) -> usize {
+    pub(crate) fn reserved(&self, (queue, kind): StoreAddress, id: u64) -> usize {
         let entity = self.entity(queue);
         entity.map_or(0, |entity| entity.reserved(kind, ReceiverId(id)))
     }
@@ -133,7 +135,7 @@ impl World {
                 entity.set_credit(cx, kind, ReceiverId(id), credit);
             }),
             &Step::Skip((queue, kind), id) => self.done(queue, |entity, cx| {
-                entity.give_to_another(cx, kind, ReceiverId(id));
+                entity.move_to_other_receiver(cx, kind, ReceiverId(id));
             }),
             &Step::Take(place, id, max) => self.take(place, ReceiverId(id), max),
             Step::Settle(place, key, outcome) => self.settle(*place, &[*key], outcome, false),
@@ -178,7 +180,7 @@ impl World {
             &Step::Drop(queue) => {
                 self.touched[queue] = true;
                 self.namespace.remove(&self.paths[queue], None);
-                self.kept.forget(EntityId(queue as u32 + 1));
+                self.recorded.forget(EntityId(queue as u32 + 1));
                 Answer::Done
             }
         }
@@ -197,8 +199,8 @@ impl World {
             &self.settings,
             self.now,
         );
-        made.keep_changes();
-        self.kept.keep(&mut made);
+        made.record_changes();
+        self.recorded.keep(&mut made);
         let created = self.namespace.insert(&path, |_| RefCell::new(made));
         created.expect("its name is free");
     }
@@ -217,7 +219,12 @@ impl World {
         self.with_entity(&path, work).expect("the queue is there")
     }
 
-    fn send(&mut self, queue: usize, parcels: &[Parcel], batch: bool) -> Result<Vec<u64>, String> {
+    fn send(
+        &mut self,
+        queue: usize,
+        parcels: &[EncodedMessage],
+        batch: bool,
+    ) -> Result<Vec<u64>, String> {
         let messages: Vec<Message> = parcels
             .iter()
             .map(|parcel| Message::parse(parcel.payload.clone(), &mut self.ids).unwrap())
@@ -234,7 +241,7 @@ impl World {
         sent.map_err(|refused: SendError| refused.to_string())
     }
 
-    fn take(&mut self, (queue, kind): Place, id: ReceiverId, max: usize) -> Answer {
+    fn take(&mut self, (queue, kind): StoreAddress, id: ReceiverId, max: usize) -> Answer {
         let mut taken: Vec<Delivery> = Vec::new();
         self.with(queue, |entity, cx| {
             entity.acquire(cx, kind, id, max, usize::MAX, &mut taken);
@@ -244,7 +251,7 @@ impl World {
 
     fn receive_deferred(
         &mut self,
-        (queue, kind): Place,
+        (queue, kind): StoreAddress,
         numbers: &[u64],
         mode: ReceiveMode,
         id: ReceiverId,
@@ -265,7 +272,7 @@ impl World {
     }
 
     /// Messages as they arrive.
-    fn receive(&mut self, taken: &[Delivery]) -> Vec<Seen> {
+    fn receive(&mut self, taken: &[Delivery]) -> Vec<ObservedMessage> {
         let mut all = Vec::with_capacity(taken.len());
         for Delivery {
             token,
@@ -275,13 +282,13 @@ impl World {
         {
             self.tokens.push(*token);
             let begin = self.wire.len();
-            let message = &self.kept.whole(message);
+            let message = &self.recorded.whole(message);
             let encoded = message
                 .encode(broker_properties, 0, &mut self.wire)
                 .unwrap();
             let source = wire::source(&self.wire[begin..]).and_then(queue_of);
             self.wire.extend_from_slice(&encoded);
-            all.push(Seen {
+            all.push(ObservedMessage {
                 source,
                 ..see(broker_properties, message)
             });
@@ -291,7 +298,7 @@ impl World {
 
     fn settle(
         &mut self,
-        (queue, kind): Place,
+        (queue, kind): StoreAddress,
         keys: &[Key],
         outcome: &Outcome,
         all: bool,
@@ -325,7 +332,7 @@ impl World {
         }))
     }
 
-    fn renew(&mut self, (queue, kind): Place, keys: &[Key]) -> Answer {
+    fn renew(&mut self, (queue, kind): StoreAddress, keys: &[Key]) -> Answer {
         let tokens: Vec<LockToken> = keys.iter().map(|&key| self.token(key)).collect();
         let result = self.with(queue, |entity, cx| entity.renew_locks(cx, kind, &tokens));
         let result = result.map(|ends| ends.into_iter().map(Timestamp::as_millis).collect());
@@ -345,7 +352,7 @@ impl World {
         Answer::Cancelled(refused.iter().map(|number| number.0).collect())
     }
 
-    fn peek(&mut self, (queue, kind): Place, from: u64, max: usize) -> Vec<Seen> {
+    fn peek(&mut self, (queue, kind): StoreAddress, from: u64, max: usize) -> Vec<ObservedMessage> {
         let from = SequenceNumber(from);
         let browsed = self.with(queue, |entity, cx| entity.peek(cx, kind, from, max, None));
         let seen = browsed
@@ -398,7 +405,7 @@ impl Entities for World {
             },
         };
         let result = work(&mut entity, &mut cx);
-        self.kept.keep(&mut entity);
+        self.recorded.keep(&mut entity);
         self.touched[entity.id().0 as usize - 1] |= is_there;
         let (woken, lost) = (&mut self.woken, &mut self.lost);
         self.follow_ups

@@ -27,7 +27,7 @@ fn nothing_goes_beyond_the_credit() {
 }
 
 #[test]
-fn the_first_turn_is_that_of_the_first_who_has_credit() {
+fn the_first_receiver_with_credit_is_served_first() {
     let mut bus = bus();
     let (first, second) = (bus.receiver(), bus.receiver());
     bus.credit(second, 1);
@@ -167,7 +167,7 @@ fn taking_stops_behind_the_message_that_goes_beyond_the_bytes() {
 }
 
 #[test]
-fn a_receiver_is_told_once_until_it_takes() {
+fn a_receiver_is_notified_once_until_it_acquires() {
     let mut bus = bus();
     let receiver = bus.receiver_with_credit(5);
     bus.send("a");
@@ -182,7 +182,7 @@ fn a_receiver_is_told_once_until_it_takes() {
 }
 
 #[test]
-fn a_receiver_that_was_told_in_vain_is_told_again() {
+fn a_receiver_is_notified_again_after_a_lost_notification() {
     let mut bus = bus();
     let receiver = bus.receiver_with_credit(1);
     bus.send_with_ttl("a", secs(10));
@@ -194,7 +194,7 @@ fn a_receiver_that_was_told_in_vain_is_told_again() {
 }
 
 #[test]
-fn a_receiver_that_took_its_credit_back_is_told_again() {
+fn a_receiver_that_withdrew_its_credit_is_notified_again() {
     let mut bus = bus().with(&["a"]);
     let receiver = bus.receiver_with_credit(1);
     assert_eq!(bus.woken(), [receiver.id]);

@@ -264,7 +264,7 @@ fn one_that_can_never_go_on_does_not_hold_up_the_others() {
 }
 
 #[test]
-fn a_copy_that_has_outgrown_its_headers_is_dead_lettered_where_it_arrives() {
+fn a_copy_that_exceeds_the_header_limit_is_dead_lettered_on_arrival() {
     let mut world = World::new();
     let long = "a".repeat(260);
     world.declare(&long, rules().forward_dead_letters_to("graveyard"));

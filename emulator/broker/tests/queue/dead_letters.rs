@@ -36,7 +36,7 @@ fn the_abandon_that_reaches_the_limit_moves_the_message_in_the_same_step() {
 }
 
 #[test]
-fn so_does_the_lock_that_runs_out_at_the_limit() {
+fn an_expired_lock_at_the_limit_dead_letters() {
     let mut bus = rules().max_delivery_count(2).bus().with(&["a"]);
     let (receiver, delivery) = bus.receive_first();
     bus.abandon(&delivery).unwrap();
@@ -147,7 +147,7 @@ fn a_lock_that_runs_out_on_a_dead_letter_does_not_count() {
 }
 
 #[test]
-fn a_dead_letter_cannot_die_again_and_stays_locked() {
+fn a_dead_letter_cannot_be_dead_lettered_and_stays_locked() {
     let mut bus = bus();
     with_dead_letter(&mut bus);
     let receiver = bus.dead_letter_receiver();
@@ -184,7 +184,7 @@ fn dead_letters_can_be_received_and_deleted_or_released() {
 }
 
 #[test]
-fn counts_tell_the_stores_apart() {
+fn counts_distinguish_the_stores() {
     let mut bus = bus();
     with_dead_letter(&mut bus);
     bus.send_all(&["b", "c"]);

@@ -170,7 +170,7 @@ fn expiry_and_the_end_of_the_lock_at_one_instant() {
 }
 
 #[test]
-fn what_is_assigned_but_not_taken_expires_and_its_credit_stays() {
+fn a_reserved_message_expires_and_its_credit_stays() {
     let mut bus = bus().with_ttl("a", secs(10));
     let receiver = bus.receiver_with_credit(1);
     assert_eq!(bus.reserved(receiver), 1);
@@ -303,7 +303,7 @@ fn what_is_due_before_the_credit_goes_happens_before_it_goes() {
 }
 
 #[test]
-fn the_receiver_who_got_everything_it_asked_for_is_active_no_longer() {
+fn a_receiver_without_credit_is_no_longer_active() {
     let mut bus = on_receive().with(&["b"]);
     bus.send_with_ttl("a", secs(10));
     let receiver = bus.receiver_with_credit(1);

@@ -1,8 +1,8 @@
 //! Inspection of messages by an operator, and actions on them by sequence number.
 
 use servicebus_broker::{
-    Act, ActError, Held, InspectedMessage, Message, MessageState, ResubmitError, SendError,
-    SequenceNumber, SubQueue, resubmit,
+    InspectedMessage, Message, MessageAction, MessageActionError, MessageLocation, MessageState,
+    ResubmitError, SendError, SequenceNumber, SubQueue, resubmit,
 };
 
 use crate::bus::{Bus, START, bus, ids, message, name, rules, secs, sessions};
@@ -12,8 +12,8 @@ const DEAD: SubQueue = SubQueue::DeadLetter;
 const FIRST: SequenceNumber = SequenceNumber(1);
 const LAST: SequenceNumber = SequenceNumber(u64::MAX);
 
-fn act(bus: &mut Bus, number: SequenceNumber, act: &Act) -> Result<(), String> {
-    let done = bus.operate(|entity, cx| entity.act(cx, ACTIVE, number, act));
+fn act(bus: &mut Bus, number: SequenceNumber, act: &MessageAction) -> Result<(), String> {
+    let done = bus.operate(|entity, cx| entity.apply_action(cx, ACTIVE, number, act));
     done.map_err(|error| error.to_string())
 }
 
@@ -69,7 +69,10 @@ fn a_message_under_a_session_shows_the_lock_of_the_session() {
     let lock = one(&bus, number).lock;
     assert_eq!(lock, Some((receiver.id, Some(START + secs(60)))));
     let text = "message 1 is locked by its session, whose lock can be taken away";
-    assert_eq!(act(&mut bus, number, &Act::LoseLock), refused(text));
+    assert_eq!(
+        act(&mut bus, number, &MessageAction::LoseLock),
+        refused(text)
+    );
 }
 
 #[test]
@@ -77,10 +80,13 @@ fn a_message_is_deleted_unless_a_receiver_has_it() {
     let mut bus = bus().with(&["a", "b"]);
     bus.receive_first();
     let text = "message 1 is locked; it must be neither locked nor about to be forwarded";
-    assert_eq!(act(&mut bus, FIRST, &Act::Delete), refused(text));
-    assert_eq!(act(&mut bus, SequenceNumber(2), &Act::Delete), Ok(()));
+    assert_eq!(act(&mut bus, FIRST, &MessageAction::Delete), refused(text));
+    assert_eq!(
+        act(&mut bus, SequenceNumber(2), &MessageAction::Delete),
+        Ok(())
+    );
     assert_eq!(bus.queued(), ["a"]);
-    let again = act(&mut bus, SequenceNumber(2), &Act::Delete);
+    let again = act(&mut bus, SequenceNumber(2), &MessageAction::Delete);
     assert_eq!(again, refused("there is no message 2"));
 }
 
@@ -90,7 +96,7 @@ fn a_message_that_is_reserved_is_deleted_before_it_is_taken() {
     let receiver = bus.receiver_with_credit(2);
     let number = bus.send("a");
     assert_eq!(bus.reserved(receiver), 1);
-    assert_eq!(act(&mut bus, number, &Act::Delete), Ok(()));
+    assert_eq!(act(&mut bus, number, &MessageAction::Delete), Ok(()));
     bus.send("b");
     assert_eq!(ids(&bus.take(receiver)), ["b"]);
 }
@@ -99,26 +105,29 @@ fn a_message_that_is_reserved_is_deleted_before_it_is_taken() {
 fn a_message_is_dead_lettered_with_reason_and_description() {
     let mut bus = bus();
     let number = bus.send_deferred("a");
-    let dead_letter = Act::DeadLetter {
+    let dead_letter = MessageAction::DeadLetter {
         reason: Some("broken".into()),
         description: None,
     };
     assert_eq!(act(&mut bus, number, &dead_letter), Ok(()));
     let (_, reason, description) = bus.the_dead_letter();
     assert_eq!((reason.as_deref(), description), (Some("broken"), None));
-    let again = bus.operate(|entity, cx| entity.act(cx, DEAD, FIRST, &dead_letter));
-    assert_eq!(again, Err(ActError::DeadLetter(FIRST)));
+    let again = bus.operate(|entity, cx| entity.apply_action(cx, DEAD, FIRST, &dead_letter));
+    assert_eq!(again, Err(MessageActionError::DeadLetter(FIRST)));
 }
 
 #[test]
 fn a_message_is_in_a_state_in_which_that_can_be_done() {
     let mut bus = bus().with(&["a"]);
-    let dead_letter = Act::DeadLetter {
+    let dead_letter = MessageAction::DeadLetter {
         reason: None,
         description: None,
     };
     let text = "message 1 is active; it must be scheduled or deferred";
-    assert_eq!(act(&mut bus, FIRST, &Act::Activate), refused(text));
+    assert_eq!(
+        act(&mut bus, FIRST, &MessageAction::Activate),
+        refused(text)
+    );
     bus.receive_first();
     let text = "message 1 is locked; it must be active or deferred";
     assert_eq!(act(&mut bus, FIRST, &dead_letter), refused(text));
@@ -131,11 +140,14 @@ fn a_message_is_in_a_state_in_which_that_can_be_done() {
 fn a_lock_is_lost_as_if_its_time_had_run_out() {
     let mut bus = bus().with(&["a"]);
     let (_, delivery) = bus.receive_first();
-    assert_eq!(act(&mut bus, FIRST, &Act::LoseLock), Ok(()));
+    assert_eq!(act(&mut bus, FIRST, &MessageAction::LoseLock), Ok(()));
     assert!(bus.complete(&delivery).is_err());
     assert_eq!(one(&bus, FIRST).broker_properties.delivery_count, 1);
     let text = "message 1 is active; it must be locked";
-    assert_eq!(act(&mut bus, FIRST, &Act::LoseLock), refused(text));
+    assert_eq!(
+        act(&mut bus, FIRST, &MessageAction::LoseLock),
+        refused(text)
+    );
 }
 
 #[test]
@@ -144,7 +156,7 @@ fn what_is_scheduled_or_deferred_can_be_received_at_once() {
     let deferred = bus.send_deferred("deferred");
     let scheduled = bus.schedule("scheduled", START + secs(90));
     for number in [scheduled, deferred] {
-        assert_eq!(act(&mut bus, number, &Act::Activate), Ok(()));
+        assert_eq!(act(&mut bus, number, &MessageAction::Activate), Ok(()));
     }
     let counts = bus.counts();
     assert_eq!((counts.deferred, counts.scheduled), (0, 0));
@@ -159,7 +171,7 @@ fn a_deferred_message_of_a_session_goes_back_to_its_session() {
     let receiver = bus.accept("s");
     let delivery = bus.receive_one(receiver);
     bus.defer(&delivery).expect("it is locked");
-    assert_eq!(act(&mut bus, number, &Act::Activate), Ok(()));
+    assert_eq!(act(&mut bus, number, &MessageAction::Activate), Ok(()));
     assert_eq!(ids(&bus.receive(receiver, 1)), ["a"]);
     let sessions = bus.entity().snapshot_sessions();
     let deferred: Vec<_> = sessions
@@ -170,7 +182,7 @@ fn a_deferred_message_of_a_session_goes_back_to_its_session() {
 
 /// Sends the message of the dead-letter queue with this number to the queue again.
 fn send_again(bus: &mut Bus, message: Message) -> Result<SequenceNumber, ResubmitError> {
-    let held = Held {
+    let held = MessageLocation {
         entity: 0,
         kind: DEAD,
         number: FIRST,
@@ -179,11 +191,11 @@ fn send_again(bus: &mut Bus, message: Message) -> Result<SequenceNumber, Resubmi
 }
 
 fn bury(bus: &mut Bus) -> Message {
-    let act = Act::DeadLetter {
+    let act = MessageAction::DeadLetter {
         reason: None,
         description: None,
     };
-    let buried = bus.operate(|entity, cx| entity.act(cx, ACTIVE, FIRST, &act));
+    let buried = bus.operate(|entity, cx| entity.apply_action(cx, ACTIVE, FIRST, &act));
     buried.expect("it is active");
     let dead = bus.entity().inspect_one(DEAD, FIRST);
     dead.expect("a dead letter").message
@@ -197,7 +209,7 @@ fn a_dead_letter_is_sent_again_and_gone_from_where_it_was() {
     assert_eq!(bus.queued(), ["a"]);
     assert!(bus.dead_letters().is_empty());
     let again = send_again(&mut bus, dead);
-    let missing = ActError::NotFound(FIRST);
+    let missing = MessageActionError::NotFound(FIRST);
     assert_eq!(again, Err(ResubmitError::Source(missing)));
     assert_eq!(bus.queued(), ["a"], "nothing was sent for it");
 }

@@ -151,7 +151,7 @@ fn every_bit_of_a_token_counts() {
 }
 
 #[test]
-fn what_was_assigned_goes_to_others_as_if_nothing_had_been() {
+fn released_reservations_go_to_other_receivers() {
     let mut bus = bus().with(&["a", "b"]);
     let gone = bus.receiver_with_credit(2);
     let events = bus.events.len();
@@ -282,7 +282,7 @@ fn a_reset_removes_everything_and_keeps_the_receivers() {
 }
 
 #[test]
-fn a_consumer_that_is_dismissed_gives_back_what_it_did_not_take_and_leaves_its_locks() {
+fn a_detached_receiver_releases_its_reserved_messages_and_keeps_its_locks() {
     for mut bus in [bus(), rules().release_on_detach().bus()] {
         bus.send_all(&["a", "b"]);
         let gone = bus.receiver_with_credit(1);

@@ -9,11 +9,11 @@ mod expiry;
 mod forwarding;
 mod idle;
 mod inspecting;
-mod kept;
 mod limits;
 mod locks;
 mod nothing_lost;
 mod partitions;
+mod persistence;
 mod scheduling;
 mod selecting;
 /// Message sessions (semantics §6; decisions D2, D10, D17, D27).

@@ -148,7 +148,7 @@ fn numbers_of_a_batch_come_in_order() {
 }
 
 #[test]
-fn a_cancelled_message_never_comes() {
+fn a_cancelled_message_is_never_delivered() {
     let mut bus = bus();
     let numbers = ["a", "b", "c"].map(|id| bus.schedule(id, START + secs(60)));
     bus.cancel(&[numbers[2], numbers[0]]).unwrap();

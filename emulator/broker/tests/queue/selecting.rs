@@ -78,7 +78,7 @@ fn how_often_a_message_was_delivered_is_selected_by() {
 }
 
 #[test]
-fn whose_lock_ended_is_served_last_of_those_who_select_it() {
+fn a_receiver_whose_lock_ended_is_served_last() {
     let mut bus = bus();
     let first = bus.selecting("n = 0");
     bus.credit(first, 1);
@@ -175,7 +175,7 @@ fn one_that_looks_before_it_takes_goes_on_as_often_as_it_is_woken() {
     let mut is_there = false;
     while !bus.woken().is_empty() {
         is_there =
-            bus.operate(|entity, cx| entity.next_assigned(cx, last.store, last.id).is_some());
+            bus.operate(|entity, cx| entity.next_reserved(cx, last.store, last.id).is_some());
     }
     assert!(is_there);
     assert_eq!(ids(&bus.take(last)), ["4999"]);

@@ -222,7 +222,7 @@ fn what_the_old_target_refuses_goes_to_the_new_one() {
 }
 
 #[test]
-fn so_does_a_dead_letter() {
+fn a_refused_dead_letter_goes_to_the_new_target() {
     let mut world = World::new();
     world.declare("a", rules().forward_dead_letters_to("missing"));
     world.declare("b", rules());

@@ -47,7 +47,7 @@ fn a_status_holds_from_the_declaration() {
 }
 
 #[test]
-fn what_is_assigned_is_taken_back_and_credit_waits() {
+fn a_reservation_is_withdrawn_and_credit_waits() {
     let mut bus = bus().with(&["a", "b"]);
     let first = bus.receiver_with_credit(1);
     let second = bus.receiver_with_credit(1);

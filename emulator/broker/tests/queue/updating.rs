@@ -71,7 +71,7 @@ fn a_lost_lock_of_a_deferred_message_leaves_it_deferred() {
 }
 
 #[test]
-fn what_was_assigned_stays_with_those_who_wait() {
+fn reserved_messages_stay_with_waiting_receivers() {
     let mut bus = bus().with(&["a", "b"]);
     let first = bus.receiver_with_credit(1);
     let second = bus.receiver_with_credit(1);
@@ -124,7 +124,7 @@ fn a_new_default_holds_at_once_for_messages_that_brought_no_time_to_live() {
 }
 
 #[test]
-fn a_default_that_goes_away_lets_them_live() {
+fn a_removed_default_time_to_live_keeps_messages() {
     let mut bus = rules().default_time_to_live(secs(50)).bus().with(&["none"]);
     bus.send_with_ttl("own", secs(100));
     bus.update(|queue| queue.default_message_time_to_live = None);

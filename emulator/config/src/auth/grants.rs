@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn audiences_are_bounded_and_the_first_to_expire_gives_way() {
+    fn audiences_are_bounded_and_the_first_to_expire_is_dropped() {
         let mut grants = Grants::default();
         for number in 0..=MAX_AUDIENCES {
             grants.put(

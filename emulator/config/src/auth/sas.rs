@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_signature_is_told_before_an_expiry() {
+    fn a_wrong_signature_is_reported_before_an_expiry() {
         let forged = token(
             "sb%3A%2F%2Flocalhost%2Forders",
             LOWER.trim_end_matches("%3D"),

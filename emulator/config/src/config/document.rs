@@ -52,9 +52,9 @@ pub(crate) fn read<'a>(
     }
     let namespaces = user.required_objects("Namespaces");
     user.finish();
-    namespaces.map(|Located { place, value }| Document {
+    namespaces.map(|Located { location, value }| Document {
         namespaces: Some(Located {
-            place,
+            location,
             value: value
                 .into_iter()
                 .map(|own| NamespaceBlock::read(own, default_tier))
@@ -163,7 +163,7 @@ impl EmulatorBlock {
         let block = Self {
             settings,
             keys: object.secret_objects("Keys").map(|keys| Located {
-                place: keys.place,
+                location: keys.location,
                 value: keys.value.into_iter().map(KeyBlock::read).collect(),
             }),
             token_check: object
@@ -208,19 +208,19 @@ fn read_jwt(object: &mut Object<'_, '_>) -> Option<JwtBlock> {
 
 /// Reads the name of a file, or a key set, which no problem quotes.
 fn read_keys(check: &mut Object<'_, '_>) -> Option<Located<KeysBlock>> {
-    let Located { place, value } = check.required_any("Keys")?;
+    let Located { location, value } = check.required_any("Keys")?;
     Some(match value {
         Value::StringLit(file) => Located {
-            place,
+            location,
             value: KeysBlock::File(file.value.to_string()),
         },
         Value::Object(_) => Located {
-            place: place.secret(),
+            location: location.secret(),
             value: KeysBlock::Inline(json(value)),
         },
         Value::NumberLit(_) | Value::BooleanLit(_) | Value::Array(_) | Value::NullKeyword(_) => {
             let expected = "the name of a file, or a JSON web key set";
-            wrong_type(check.report(), &place.secret(), value, expected);
+            wrong_type(check.report(), &location.secret(), value, expected);
             return None;
         }
     })

@@ -78,12 +78,12 @@ fn parse_part(mut text: &str, mut units: &[(char, u64)]) -> Result<Duration, Dur
     let mut total = Duration::ZERO;
     while let Some(end) = text.find(|c: char| c.is_ascii_alphabetic()) {
         let (number, rest) = text.split_at(end);
-        let place = units.iter().position(|(unit, _)| rest.starts_with(*unit));
-        let place = place.ok_or(DurationError)?;
-        let (unit, seconds) = units[place];
+        let index = units.iter().position(|(unit, _)| rest.starts_with(*unit));
+        let index = index.ok_or(DurationError)?;
+        let (unit, seconds) = units[index];
         total = total.saturating_add(parse_number(number, unit, seconds)?);
         text = &rest[1..];
-        units = &units[place + 1..];
+        units = &units[index + 1..];
     }
     if text.is_empty() {
         Ok(total)

@@ -11,26 +11,26 @@ use servicebus_broker::{
 };
 
 use super::duration::FOREVER;
-use super::reader::{Located, Object, Places, Report};
+use super::reader::{Located, Locations, Object, Report};
 use super::{ConfigError, duration, reader};
 
 /// The properties in a text.
 #[derive(Debug, Default)]
 pub(crate) struct Properties {
     /// Their positions.
-    pub(crate) places: Places,
+    pub(crate) locations: Locations,
     values: Vec<(&'static Property, PropertyValue)>,
 }
 
 impl Properties {
     /// Reads the properties of a kind of entity; values of other types are reported and left out.
     pub(crate) fn read(mut object: Object<'_, '_>, kind: EntityKind) -> Self {
-        let places = object.places();
+        let locations = object.locations();
         let properties = Property::of(kind);
         let values = properties.filter_map(|own| Some((own, value(&mut object, own, kind)?)));
         let values = values.collect();
         object.finish();
-        Self { places, values }
+        Self { locations, values }
     }
 
     /// Returns a description with these properties; invalid ones are reported.
@@ -45,7 +45,7 @@ impl Properties {
             property.set(&mut description, value.clone());
         }
         for problem in description.problems(kind, tier) {
-            report.setting(&self.places, problem);
+            report.setting(&self.locations, problem);
         }
         description
     }
@@ -73,7 +73,7 @@ pub fn read_properties(
         let fixed = current.map(|current| current.fixed_problems(&description));
         let of_kind = kind.problem(path.as_str(), tier);
         for problem in fixed.into_iter().flatten().chain(of_kind) {
-            report.setting(&properties.places, problem);
+            report.setting(&properties.locations, problem);
         }
     }
     report.finish().map(|()| description)
@@ -91,10 +91,10 @@ pub fn properties_json(kind: EntityKind, description: &EntityDescription) -> Jso
 
 /// Parses the name of an entity.
 pub(crate) fn path(report: &Report<'_>, written: &Located<String>) -> Option<EntityPath> {
-    let Located { place, value } = written;
+    let Located { location, value } = written;
     let path = value.parse();
     if let Err(error) = &path {
-        report.wrong_value(place, format!("is no legal name: {error}"), None);
+        report.wrong_value(location, format!("is no legal name: {error}"), None);
     }
     path.ok()
 }

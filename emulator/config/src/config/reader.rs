@@ -40,7 +40,7 @@ struct Problems {
 
 /// The position of a value: its JSON path and its range in the text.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct Location {
     pub(crate) path: String,
     range: Range,
     /// Whether problems must not quote the value, which may be a key.
@@ -49,15 +49,15 @@ pub(crate) struct Place {
 
 /// The positions of an object's values, by key.
 #[derive(Debug, Clone)]
-pub(crate) struct Places {
-    object: Place,
-    members: BTreeMap<String, Place>,
+pub(crate) struct Locations {
+    object: Location,
+    members: BTreeMap<String, Location>,
 }
 
 /// A value with its position.
 #[derive(Debug, Clone)]
 pub(crate) struct Located<T> {
-    pub(crate) place: Place,
+    pub(crate) location: Location,
     pub(crate) value: T,
 }
 
@@ -77,25 +77,34 @@ impl<'a> Report<'a> {
         self.text
     }
 
-    /// Reports a problem at `place`.
+    /// Reports a problem at `location`.
     pub(crate) fn problem(
         &self,
-        place: &Place,
+        location: &Location,
         message: impl Into<String>,
         allowed: Option<String>,
     ) {
-        self.add(place.range.start, || ConfigProblem {
-            path: place.path.clone(),
+        self.add(location.range.start, || ConfigProblem {
+            path: location.path.clone(),
             position: None,
-            value: self.value(place),
+            value: self.value(location),
             message: message.into(),
             allowed,
         });
     }
 
-    /// Reports the value at `place`; `what` follows the excerpt of the value.
-    pub(crate) fn wrong_value(&self, place: &Place, what: impl Display, allowed: Option<String>) {
-        self.problem(place, format!("{} {what}", self.excerpt(place)), allowed);
+    /// Reports the value at `location`; `what` follows the excerpt of the value.
+    pub(crate) fn wrong_value(
+        &self,
+        location: &Location,
+        what: impl Display,
+        allowed: Option<String>,
+    ) {
+        self.problem(
+            location,
+            format!("{} {what}", self.excerpt(location)),
+            allowed,
+        );
     }
 
     /// Returns whether the maximum number of problems was found.
@@ -132,16 +141,16 @@ impl<'a> Report<'a> {
         first.insert((start, found), problem());
     }
 
-    /// Reports a problem within the string at `place`, `offset` bytes into its value. The position is the start of the
+    /// Reports a problem within the string at `location`, `offset` bytes into its value. The position is the start of the
     /// string if escapes precede it.
     pub(crate) fn problem_within(
         &self,
-        place: &Place,
+        location: &Location,
         value: &str,
         offset: usize,
         message: String,
     ) {
-        let quote = place.range.start;
+        let quote = location.range.start;
         let before = value.get(..offset).unwrap_or_default();
         let written = self.text.get(quote + 1..quote + 1 + before.len());
         let start = if written == Some(before) {
@@ -150,37 +159,38 @@ impl<'a> Report<'a> {
             quote
         };
         self.add(start, || ConfigProblem {
-            path: place.path.clone(),
+            path: location.path.clone(),
             position: None,
-            value: self.value(place),
+            value: self.value(location),
             message,
             allowed: None,
         });
     }
 
     /// Reports a setting of an object, which may be missing in the text.
-    pub(crate) fn setting(&self, places: &Places, problem: Problem) {
-        if let Some(place) = places.members.get(problem.property) {
-            self.wrong_value(place, "is not allowed", Some(problem.allowed));
+    pub(crate) fn setting(&self, locations: &Locations, problem: Problem) {
+        if let Some(location) = locations.members.get(problem.property) {
+            self.wrong_value(location, "is not allowed", Some(problem.allowed));
             return;
         }
-        let start = places.object.range.start;
+        let start = locations.object.range.start;
         self.add(start, || ConfigProblem {
-            path: places.object.key(problem.property),
+            path: locations.object.key(problem.property),
             ..ConfigProblem::from(problem)
         });
     }
 
-    /// Returns a one-line excerpt of the value at `place`; "the value" for a secret.
-    pub(crate) fn excerpt(&self, place: &Place) -> String {
-        self.value(place).unwrap_or_else(|| "the value".to_owned())
+    /// Returns a one-line excerpt of the value at `location`; "the value" for a secret.
+    pub(crate) fn excerpt(&self, location: &Location) -> String {
+        self.value(location)
+            .unwrap_or_else(|| "the value".to_owned())
     }
 
-    fn value(&self, place: &Place) -> Option<String> {
-        if place.is_secret {
+    fn value(&self, location: &Location) -> Option<String> {
+        if location.is_secret {
             return None;
         }
-        let written = self.text.get(place.range.start..place.range.end);
+        let written = self.text.get(location.range.start..location.range.end);
         Some(shorten(written.unwrap_or_default()))
     }
 
@@ -214,7 +224,7 @@ impl<'a> Report<'a> {
     }
 }
 
-impl Place {
+impl Location {
     /// Returns a range of the text that is not a value.
     pub(crate) fn at(start: usize, end: usize) -> Self {
         Self {
@@ -253,11 +263,11 @@ impl Place {
     }
 }
 
-impl Default for Places {
+impl Default for Locations {
     /// The positions of an object that is missing.
     fn default() -> Self {
         Self {
-            object: Place::at(0, 0),
+            object: Location::at(0, 0),
             members: BTreeMap::new(),
         }
     }
@@ -302,7 +312,7 @@ pub(crate) fn parse<'a>(report: &Report<'a>) -> Option<Value<'a>> {
         Ok(result) if result.value.is_some() => result.value,
         Ok(_) => {
             report.problem(
-                &Place::at(text.len(), text.len()),
+                &Location::at(text.len(), text.len()),
                 "the text is empty",
                 None,
             );
@@ -311,8 +321,8 @@ pub(crate) fn parse<'a>(report: &Report<'a>) -> Option<Value<'a>> {
         Err(error) => {
             let range = error.range();
             // Invalid JSON may be part of a key.
-            let place = Place::at(range.start, range.end).secret();
-            report.problem(&place, sentence(error.kind()), None);
+            let location = Location::at(range.start, range.end).secret();
+            report.problem(&location, sentence(error.kind()), None);
             None
         }
     }

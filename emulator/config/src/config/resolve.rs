@@ -22,10 +22,10 @@ use super::document::{
     CorrelationBlock, Document, ExpressionBlock, FilterType, NamespaceBlock, RuleBlock,
     RuleProperties,
 };
-use super::reader::{Located, Place, Report};
+use super::reader::{Located, Location, Report};
 use super::{Address, MAX_NAMESPACES, NamespaceConfig};
 
-pub(crate) use keys::made_up_key;
+pub(crate) use keys::generate_key;
 
 /// The maximum length of a namespace name, which may be a label of a host name.
 const MAX_NAMESPACE_NAME: usize = 63;
@@ -60,13 +60,13 @@ pub(crate) fn resolve(
     purpose: &Purpose<'_>,
 ) -> Vec<NamespaceConfig> {
     let Some(Located {
-        place,
+        location,
         value: blocks,
     }) = document.namespaces
     else {
         return Vec::new();
     };
-    check_count(report, &place, blocks.len(), purpose);
+    check_count(report, &location, blocks.len(), purpose);
     let names = blocks.iter().filter_map(|block| block.name.as_ref());
     report_repeated(report, "namespace", names);
     report_repeated_addresses(report, &blocks);
@@ -77,17 +77,17 @@ pub(crate) fn resolve(
     resolved.collect()
 }
 
-fn check_count(report: &Report<'_>, place: &Place, count: usize, purpose: &Purpose<'_>) {
+fn check_count(report: &Report<'_>, location: &Location, count: usize, purpose: &Purpose<'_>) {
     match count {
-        0 => report.problem(place, "at least one namespace must be declared", None),
+        0 => report.problem(location, "at least one namespace must be declared", None),
         1 => {}
         _ if purpose.only.is_some() => {
             let message = format!("{count} namespaces are declared, and one is to be made");
-            report.problem(place, message, Some("one namespace".to_owned()));
+            report.problem(location, message, Some("one namespace".to_owned()));
         }
         _ if count > MAX_NAMESPACES => {
             let message = format!("{count} namespaces are declared");
-            report.problem(place, message, Some(format!("at most {MAX_NAMESPACES}")));
+            report.problem(location, message, Some(format!("at most {MAX_NAMESPACES}")));
         }
         _ => {}
     }
@@ -131,7 +131,7 @@ fn check_namespace_name(report: &Report<'_>, name: &Located<String>) {
     if !is_namespace_name(&name.value) {
         let allowed = NAMESPACE_NAMES.to_owned();
         report.wrong_value(
-            &name.place,
+            &name.location,
             "is no legal name of a namespace",
             Some(allowed),
         );
@@ -144,35 +144,35 @@ fn report_repeated<'a>(
     thing: &str,
     names: impl Iterator<Item = &'a Located<String>>,
 ) {
-    let mut seen: HashMap<String, &Place> = HashMap::new();
-    for Located { place, value } in names {
+    let mut seen: HashMap<String, &Location> = HashMap::new();
+    for Located { location, value } in names {
         let key = value.chars().flat_map(char::to_lowercase).collect();
         if let Some(first) = seen.get(&key) {
             let first = &first.path;
             let what =
                 format!("names another {thing} already, at {first}; case makes no difference");
-            report.wrong_value(place, what, None);
+            report.wrong_value(location, what, None);
         } else {
-            seen.insert(key, place);
+            seen.insert(key, location);
         }
     }
 }
 
 /// Reports an invalid name of a subscription or rule.
 fn check_small_name(report: &Report<'_>, written: &Located<String>) {
-    let Located { place, value } = written;
+    let Located { location, value } = written;
     if let Err(error) = check_name(value) {
-        report.wrong_value(place, format!("is no legal name: {error}"), None);
+        report.wrong_value(location, format!("is no legal name: {error}"), None);
     }
 }
 
 /// Parses the address; an invalid one is reported.
 fn address(report: &Report<'_>, written: Option<Located<String>>) -> Option<Address> {
-    let Located { place, value } = written?;
+    let Located { location, value } = written?;
     let address = value.parse();
     if address.is_err() {
         let allowed = Address::ALLOWED.to_owned();
-        report.wrong_value(&place, "is no address of a namespace", Some(allowed));
+        report.wrong_value(&location, "is no address of a namespace", Some(allowed));
     }
     address.ok()
 }
@@ -183,15 +183,15 @@ fn report_repeated_addresses(report: &Report<'_>, blocks: &[NamespaceBlock]) {
     let written = blocks
         .iter()
         .filter_map(|block| block.emulator.address.as_ref());
-    for Located { place, value } in written {
+    for Located { location, value } in written {
         let Ok(address) = value.parse::<Address>() else {
             continue;
         };
-        if let Some(first) = seen.insert(address, &place.path) {
+        if let Some(first) = seen.insert(address, &location.path) {
             let what = format!(
                 "is the address of another namespace already, at {first}; an address chooses the namespace"
             );
-            report.wrong_value(place, what, None);
+            report.wrong_value(location, what, None);
         }
     }
 }
@@ -250,18 +250,18 @@ fn report_ignored(report: &Report<'_>, properties: &RuleProperties) {
     let Some(filter_type) = &properties.filter_type else {
         return;
     };
-    let correlation = properties.correlation.as_ref().map(|block| &block.place);
-    let sql = properties.sql.as_ref().map(|block| &block.place);
-    for (place, belongs_to) in [
+    let correlation = properties.correlation.as_ref().map(|block| &block.location);
+    let sql = properties.sql.as_ref().map(|block| &block.location);
+    for (location, belongs_to) in [
         (correlation, FilterType::Correlation),
         (sql, FilterType::Sql),
     ] {
-        if let Some(place) = place
+        if let Some(location) = location
             && belongs_to != filter_type.value
         {
             let (other, own) = (belongs_to.name(), filter_type.value.name());
             let message = format!("belongs to the FilterType {other:?}, and this rule has {own:?}");
-            report.problem(place, message, None);
+            report.problem(location, message, None);
         }
     }
 }
@@ -270,7 +270,7 @@ fn correlation_filter(report: &Report<'_>, block: CorrelationBlock) -> Correlati
     if block.is_empty {
         let message = "names no property, so it would select every message";
         let allowed = "at least one property; the FilterType \"True\" selects every message";
-        report.problem(&block.place, message, Some(allowed.to_owned()));
+        report.problem(&block.location, message, Some(allowed.to_owned()));
     }
     CorrelationFilter::new(block.correlation)
 }
@@ -281,11 +281,11 @@ fn expression<T>(
     thing: &str,
     parse: impl FnOnce(&str, Parameters) -> Result<T, SyntaxError>,
 ) -> Option<T> {
-    let Located { place, value } = block.expression?;
+    let Located { location, value } = block.expression?;
     let parsed = parse(&value, block.parameters);
     if let Err(error) = &parsed {
-        let message = format!("{} is no {thing}: {error}", report.excerpt(&place));
-        report.problem_within(&place, &value, error.offset(), message);
+        let message = format!("{} is no {thing}: {error}", report.excerpt(&location));
+        report.problem_within(&location, &value, error.offset(), message);
     }
     parsed.ok()
 }

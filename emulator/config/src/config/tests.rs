@@ -307,7 +307,7 @@ fn numbers_beyond_all_bounds_are_shown_as_written() {
 }
 
 #[test]
-fn a_byte_order_mark_and_windows_line_ends_are_no_matter() {
+fn a_byte_order_mark_and_crlf_are_accepted() {
     let text = fs::read_to_string(Path::new(FIXTURES).join("orders.json")).unwrap();
     let windows = format!("\u{feff}{}", text.replace('\n', "\r\n"));
     assert_eq!(Config::parse(&windows), Config::parse(&text));
@@ -369,7 +369,7 @@ proptest! {
 
     #[test]
     fn no_changed_file_panics(
-        place in 0.0..1.0_f64,
+        location in 0.0..1.0_f64,
         length in 0_usize..40,
         put in prop_oneof![
             "[\\[\\]{}\",:/*]{0,3}",
@@ -384,7 +384,7 @@ proptest! {
             let candidates = index.min(text.len())..=text.len();
             candidates.into_iter().find(|&index| text.is_char_boundary(index)).unwrap_or_default()
         };
-        let start = boundary((place * text.len() as f64) as usize);
+        let start = boundary((location * text.len() as f64) as usize);
         let end = boundary(start + length);
         let changed = [&text[..start], &put, &text[end..]].concat();
         if let Err(error) = Config::parse(&changed) {
@@ -396,7 +396,7 @@ proptest! {
 }
 
 #[test]
-fn the_first_problems_are_told_and_the_others_counted() {
+fn the_first_problems_are_reported_and_the_others_counted() {
     let keys: Vec<String> = (0..180_000).map(|key| format!("\"k{key}\":0")).collect();
     let text = with_properties(&format!("{{{}}}", keys.join(",")));
     let error = Config::parse(&text).unwrap_err();
@@ -418,7 +418,7 @@ fn the_first_problems_are_told_and_the_others_counted() {
 }
 
 #[test]
-fn only_problems_that_are_told_have_the_nearest_name() {
+fn only_reported_problems_have_the_nearest_name() {
     let forwarding = |number| {
         let properties = format!(r#"{{"ForwardTo":"missing-{number:03}"}}"#);
         (format!("{number:03}"), properties)

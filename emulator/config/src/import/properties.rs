@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_what_is_allowed() {
+    fn problems_are_reported_with_the_allowed_values() {
         let read = read_queue(json!({
             "lockDuration": "a minute",
             "maxDeliveryCount": 0,

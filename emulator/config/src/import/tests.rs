@@ -123,7 +123,7 @@ fn problems(template: &Value, parameters: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn what_cannot_be_understood_is_told_with_its_path() {
+fn an_unreadable_value_is_reported_with_its_path() {
     let queue = |name: &str, properties: Value| {
         json!({
             "parameters": {"a": {"type": "string", "defaultValue": "[variables('b')]"}, "n": {"type": "int"}},

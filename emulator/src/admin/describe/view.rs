@@ -120,7 +120,10 @@ impl View {
 
     /// Returns a property.
     fn setting(&self, property: &Property, query: &Query) -> Option<String> {
-        if property.since.is_some_and(|since| !query.speaks(since)) {
+        if property
+            .since
+            .is_some_and(|since| !query.is_at_least(since))
+        {
             return None;
         }
         let entity = &self.wanted.entity;
@@ -172,8 +175,8 @@ impl View {
             }
             "SubscriptionCount" => self.subscriptions.to_string(),
             "EntityAvailabilityStatus" => "Available".to_owned(),
-            "SqlFilterCount" if query.speaks(SINCE_2024) => self.sql_filters.to_string(),
-            "CorrelationFilterCount" if query.speaks(SINCE_2024) => {
+            "SqlFilterCount" if query.is_at_least(SINCE_2024) => self.sql_filters.to_string(),
+            "CorrelationFilterCount" if query.is_at_least(SINCE_2024) => {
                 self.correlation_filters.to_string()
             }
             _ => return None,
@@ -185,7 +188,7 @@ impl View {
         let Some(client) = self.wanted.entity.client.as_ref() else {
             return;
         };
-        if !query.speaks(SINCE_2021) {
+        if !query.is_at_least(SINCE_2021) {
             return;
         }
         out.open(CLIENT_AFFINE_PROPERTIES, &[]);

@@ -8,8 +8,8 @@ use servicebus_broker::{
     Context, Delivery, DeliveryView, Entity, LockToken, ReceiveMode, SessionName,
 };
 
-use super::later::PutOff;
-use super::sight::entity_state;
+use super::delays::DelayedDelivery;
+use super::match_context::entity_state;
 use crate::connection::links::Link;
 use crate::connection::peer::ClientConnection;
 use crate::durable::MissingBodies;
@@ -31,32 +31,32 @@ impl ClientConnection {
         }
         let (entity, kind) = (Arc::clone(&receiver.entity), receiver.kind);
         let receiver_id = receiver.receiver_id;
-        let mut seen = MatchContext {
+        let mut observed = MatchContext {
             operations: vec![Operation::Deliver],
             entities: vec![entity.store_path(kind)],
             link: Some(link),
             ..MatchContext::default()
         };
-        self.name_party(&mut seen);
+        self.add_party(&mut observed);
         let mut affected = Affected::at(Arc::clone(&entity), kind);
         // A fault was applied already to a delayed delivery.
-        let carried = self.faults.receivers.remove(&link);
+        let earlier_delay = self.faults.receivers.remove(&link);
         let mut taken = std::mem::take(&mut self.outbound.taken);
         let mut missing = MissingBodies::default();
         let (matched, more) = namespace.operate(&entity, &mut self.client.caller, |locked, cx| {
             let state = entity_state(locked, kind);
             let has_other_receiver = locked.has_other_receiver(kind, receiver_id);
-            let Some((mode, view)) = locked.next_assigned(cx, kind, receiver_id) else {
+            let Some((mode, view)) = locked.next_reserved(cx, kind, receiver_id) else {
                 return (MatchedFaults::default(), false);
             };
             affected.number = Some(view.number);
             let is_locked = mode == ReceiveMode::PeekLock;
-            let matched = match carried {
-                Some(put_off) => MatchedFaults {
+            let matched = match earlier_delay {
+                Some(delayed) => MatchedFaults {
                     first: None,
-                    then: put_off.fault,
+                    then: delayed.fault,
                 },
-                None => namespace.sight(&MatchContext {
+                None => namespace.match_faults(&MatchContext {
                     messages: vec![Traits::of_delivery(DeliveryView {
                         message: &namespace.whole(view.message),
                         ..view
@@ -65,13 +65,13 @@ impl ClientConnection {
                     can_come_twice: is_locked,
                     has_other_receiver,
                     before: Some(state),
-                    ..seen
+                    ..observed
                 }),
             };
             let goes_elsewhere = |fault: &MatchedFault| fault.effect == Effect::Elsewhere;
             let mut all = matched.first.iter().chain(&matched.then);
             if matched.first.is_none() && matched.then.as_ref().is_some_and(goes_elsewhere) {
-                locked.give_to_another(cx, kind, receiver_id);
+                locked.move_to_other_receiver(cx, kind, receiver_id);
             } else if !all.any(|fault| fault.effect.prevents()) {
                 locked.acquire(cx, kind, receiver_id, 1, 0, &mut taken);
                 missing = namespace.missing_bodies_of(&taken);
@@ -103,7 +103,9 @@ impl ClientConnection {
             let due = Some(due);
             self.record_fault(matched.first.as_ref(), affected);
             let fault = matched.then;
-            self.faults.receivers.insert(link, PutOff { due, fault });
+            self.faults
+                .receivers
+                .insert(link, DelayedDelivery { due, fault });
             // Other receivers may take what this one cannot take now.
             self.renew_credit(link);
             return;
@@ -114,7 +116,7 @@ impl ClientConnection {
         match &fault.effect {
             Effect::Detach { error, .. } => self.detach_with(Some(link), error),
             Effect::Close { error, .. } => self.close_with(error),
-            Effect::Drop { .. } => self.vanish(),
+            Effect::Drop { .. } => self.abort(),
             Effect::Crash { .. } => self.crash(),
             Effect::Failover { .. } => self.fail_over(),
             Effect::LoseLock => self.lose(entity, |entity, cx| {
@@ -128,7 +130,7 @@ impl ClientConnection {
                 }
             }),
             Effect::DeliverTwice => {
-                self.faults.in_vain.extend(delivery.map(|(token, _)| token));
+                self.faults.redelivered.extend(delivery.map(|(token, _)| token));
             }
             Effect::ExpireToken => self.expire_tokens(),
             Effect::Stall(wait) => self.pause(*wait, now, false),
@@ -160,18 +162,18 @@ impl ClientConnection {
 
     /// Returns whether a receiver gets nothing for now.
     pub(crate) fn is_paused(&self, link: LinkId) -> bool {
-        self.faults.puts_off(link)
+        self.faults.delays_deliveries(link)
     }
 
     /// Resumes receivers whose delay is over.
     pub(crate) fn release_receivers(&mut self, now: Duration) {
-        let put_off = self.faults.receivers.iter();
+        let delayed = self.faults.receivers.iter();
         let over =
-            put_off.filter(|(_, put_off)| put_off.due.is_some_and(|due| self.has_come(due, now)));
+            delayed.filter(|(_, delayed)| delayed.due.is_some_and(|due| self.is_due(due, now)));
         let over: Vec<LinkId> = over.map(|(&link, _)| link).collect();
         for link in over {
-            if let Some(put_off) = self.faults.receivers.get_mut(&link) {
-                put_off.due = None;
+            if let Some(delayed) = self.faults.receivers.get_mut(&link) {
+                delayed.due = None;
             }
             self.renew_credit(link);
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use servicebus_amqp::{DeliveryState, Event, LinkId, Outcome, Settlement};
 use servicebus_broker::LockToken;
 
-use super::later::{End, Muted, link_of};
+use super::delays::{End, Suppressed, link_of};
 use crate::connection::commit::{Work, confirmed};
 use crate::connection::links::Link;
 use crate::connection::peer::ClientConnection;
@@ -17,7 +17,7 @@ impl ClientConnection {
     pub(crate) fn is_watched(&self) -> bool {
         let namespace = self.client.namespace.as_ref();
         namespace.is_some_and(|namespace| namespace.faults.any())
-            || !self.faults.in_vain.is_empty()
+            || !self.faults.redelivered.is_empty()
             || self.faults.end != End::None
     }
 
@@ -27,21 +27,21 @@ impl ClientConnection {
             return;
         }
         let (matched, affected) = self.is_hit(&event, now);
-        if matched == MatchedFaults::default() && !self.is_in_vain(&event) {
+        if matched == MatchedFaults::default() && !self.is_redelivered(&event) {
             self.carry_out(event, now, work);
             return;
         }
         self.commit(work);
         if let Some(due) = self.due_of(matched.first.as_ref(), now) {
             self.record_fault(matched.first.as_ref(), &affected);
-            self.park(due, event, matched.then, affected);
+            self.delay_operation(due, event, matched.then, affected);
             return;
         }
-        self.go_on(event, matched.then, &affected, now, work);
+        self.resume_operation(event, matched.then, &affected, now, work);
     }
 
     /// Handles an event that has waited, or need not wait.
-    pub(crate) fn go_on(
+    pub(crate) fn resume_operation(
         &mut self,
         event: Event,
         fault: Option<MatchedFault>,
@@ -50,15 +50,15 @@ impl ClientConnection {
         work: &mut Work,
     ) {
         match &fault {
-            Some(fault) => self.spoil(event, &fault.effect, now, work),
-            None if self.is_in_vain(&event) => self.confirm_in_vain(event, now, work),
+            Some(fault) => self.apply_fault(event, &fault.effect, now, work),
+            None if self.is_redelivered(&event) => self.confirm_and_redeliver(event, now, work),
             None => self.carry_out(event, now, work),
         }
         self.commit(work);
         self.record_fault(fault.as_ref(), affected);
     }
 
-    fn spoil(&mut self, event: Event, effect: &Effect, now: Duration, work: &mut Work) {
+    fn apply_fault(&mut self, event: Event, effect: &Effect, now: Duration, work: &mut Work) {
         let link = link_of(&event);
         match effect {
             Effect::LoseReply => self.lose_reply(event, now, work),
@@ -71,24 +71,24 @@ impl ClientConnection {
                 match when {
                     When::Before => {}
                     When::After if is_attach => self.carry_out_alone(event, now, work),
-                    When::After => self.carry_out_unheard(event, now, work),
+                    When::After => self.carry_out_unanswered(event, now, work),
                 }
                 self.detach_with(link, error);
             }
             Effect::Close { when, .. } | Effect::Drop { when } | Effect::Crash { when } => {
                 if *when == When::After {
-                    self.carry_out_unheard(event, now, work);
+                    self.carry_out_unanswered(event, now, work);
                 }
                 if let Effect::Close { error, .. } = effect {
                     self.close_with(error);
                 } else if matches!(effect, Effect::Crash { .. }) {
                     self.crash();
                 } else {
-                    self.vanish();
+                    self.abort();
                 }
             }
             Effect::Failover { when: When::After } => {
-                self.carry_out_unheard(event, now, work);
+                self.carry_out_unanswered(event, now, work);
                 self.fail_over();
             }
             Effect::Failover { when: When::Before } => {
@@ -111,7 +111,7 @@ impl ClientConnection {
                 self.lose_locks_of(&event, *effect == Effect::LoseSessionLock);
                 self.carry_out(event, now, work);
             }
-            Effect::DeliverTwice => self.confirm_in_vain(event, now, work),
+            Effect::DeliverTwice => self.confirm_and_redeliver(event, now, work),
             Effect::ExpireToken => {
                 self.carry_out_alone(event, now, work);
                 self.expire_tokens();
@@ -130,9 +130,9 @@ impl ClientConnection {
     fn lose_reply(&mut self, event: Event, now: Duration, work: &mut Work) {
         let is_attach = matches!(event, Event::Attach { .. });
         let link = link_of(&event);
-        self.carry_out_unheard(event, now, work);
+        self.carry_out_unanswered(event, now, work);
         if is_attach || link.is_some_and(|link| self.is_cbs(link)) {
-            self.drop_after_silence();
+            self.drop_after_lost_reply();
         }
     }
 
@@ -142,29 +142,29 @@ impl ClientConnection {
     }
 
     /// Carries out an event without answering it.
-    fn carry_out_unheard(&mut self, event: Event, now: Duration, work: &mut Work) {
+    fn carry_out_unanswered(&mut self, event: Event, now: Duration, work: &mut Work) {
         let link = link_of(&event);
         let is_request =
             link.is_some_and(|link| matches!(self.links.get(link), Some(Link::Requests(_))));
         if let (Event::Attach { .. }, Some(link)) = (&event, link) {
             self.faults.unanswered.insert(link);
         }
-        self.faults.muted = match is_request {
-            true => Muted::Replies,
-            false => Muted::Outcomes,
+        self.faults.suppressed = match is_request {
+            true => Suppressed::Replies,
+            false => Suppressed::Outcomes,
         };
         self.carry_out_alone(event, now, work);
-        self.faults.muted = Muted::Nothing;
+        self.faults.suppressed = Suppressed::Nothing;
     }
 
     /// Confirms a settlement without carrying it out, and redelivers the message: its delivery does not count.
-    fn confirm_in_vain(&mut self, event: Event, now: Duration, work: &mut Work) {
+    fn confirm_and_redeliver(&mut self, event: Event, now: Duration, work: &mut Work) {
         let Event::Settle(mut settlement) = event else {
             self.carry_out(event, now, work);
             return;
         };
         self.faults
-            .in_vain
+            .redelivered
             .remove(&LockToken::from_tag(settlement.tag));
         let said = confirmed(std::mem::replace(
             &mut settlement.outcome,
@@ -180,21 +180,21 @@ impl ClientConnection {
             settled,
             ..
         } = settlement;
-        self.carry_out_unheard(Event::Settle(settlement), now, work);
+        self.carry_out_unanswered(Event::Settle(settlement), now, work);
         if !settled {
             self.settle_delivery(link, delivery, state);
         }
     }
 
     /// Returns whether an event completes a message that will be redelivered.
-    fn is_in_vain(&self, event: &Event) -> bool {
+    fn is_redelivered(&self, event: &Event) -> bool {
         let Event::Settle(settlement) = event else {
             return false;
         };
         settlement.outcome == Outcome::Accepted
             && self
                 .faults
-                .in_vain
+                .redelivered
                 .contains(&LockToken::from_tag(settlement.tag))
     }
 
@@ -205,7 +205,7 @@ impl ClientConnection {
         delivery: servicebus_amqp::DeliveryNumber,
         state: impl Into<DeliveryState>,
     ) {
-        if self.faults.muted != Muted::Outcomes {
+        if self.faults.suppressed != Suppressed::Outcomes {
             self.engine.settle(link, delivery, state);
         }
     }
@@ -217,19 +217,19 @@ impl ClientConnection {
         delivery: servicebus_amqp::DeliveryNumber,
         state: DeliveryState,
     ) {
-        if self.faults.muted != Muted::Outcomes {
+        if self.faults.suppressed != Suppressed::Outcomes {
             self.engine.confirm_unsettled(link, delivery, state);
         }
     }
 
     /// Returns whether outcomes of transfers are suppressed.
-    pub(crate) fn has_muted_outcomes(&self) -> bool {
-        self.faults.muted == Muted::Outcomes
+    pub(crate) fn suppresses_outcomes(&self) -> bool {
+        self.faults.suppressed == Suppressed::Outcomes
     }
 
     /// Returns whether replies to requests are suppressed.
-    pub(crate) fn has_muted_replies(&self) -> bool {
-        self.faults.muted == Muted::Replies
+    pub(crate) fn suppresses_replies(&self) -> bool {
+        self.faults.suppressed == Suppressed::Replies
     }
 
     /// Returns whether the answer to the link's attach is suppressed.
@@ -243,17 +243,17 @@ impl ClientConnection {
     }
 
     /// Returns whether a fault has aborted the connection.
-    pub(crate) fn has_vanished(&self) -> bool {
+    pub(crate) fn is_aborted(&self) -> bool {
         self.faults.end == End::Dropped
     }
 
     /// Forgets the effects of faults on a link that is gone.
     pub(crate) fn forget_faulted(&mut self, link: LinkId) {
-        let parked_bytes = &mut self.faults.parked_bytes;
-        self.faults.parked.retain(|_, parked| {
-            let is_of_link = parked.link() == Some(link);
+        let delayed_bytes = &mut self.faults.delayed_bytes;
+        self.faults.delayed.retain(|_, delayed| {
+            let is_of_link = delayed.link() == Some(link);
             if is_of_link {
-                *parked_bytes -= parked.bytes();
+                *delayed_bytes -= delayed.bytes();
             }
             !is_of_link
         });
@@ -268,24 +268,24 @@ impl ClientConnection {
         let Some(namespace) = self.client.namespace.as_ref().filter(|ns| ns.faults.any()) else {
             return;
         };
-        match namespace.faults.ask_party() && self.client.party.is_none() {
+        match namespace.faults.needs_party() && self.client.party.is_none() {
             true => self.faults.awaits_party = true,
-            false => self.meet_connection(now),
+            false => self.match_connection(now),
         }
     }
 
     /// Ends the wait for the party, which the client has shown or does without.
     pub(crate) fn end_wait_for_party(&mut self, now: Duration) {
         if std::mem::take(&mut self.faults.awaits_party) {
-            self.meet_connection(now);
+            self.match_connection(now);
         }
     }
 
-    fn meet_connection(&mut self, now: Duration) {
+    fn match_connection(&mut self, now: Duration) {
         let Some(namespace) = &self.client.namespace else {
             return;
         };
-        let matched = namespace.sight(&self.connection_seen());
+        let matched = namespace.match_faults(&self.connection_context());
         for fault in matched.first.iter().chain(&matched.then) {
             match &fault.effect {
                 Effect::Delay(wait) => self.pause(*wait, now, true),
@@ -296,7 +296,7 @@ impl ClientConnection {
                     if *when == When::Before {
                         self.discard_output();
                     }
-                    self.vanish();
+                    self.abort();
                 }
                 Effect::Crash { when } => {
                     if *when == When::Before {
@@ -324,7 +324,7 @@ impl ClientConnection {
     /// Records the effect of a fault after the events that it did not prevent.
     pub(crate) fn record_fault(&self, fault: Option<&MatchedFault>, affected: &Affected) {
         if let (Some(namespace), Some(fault)) = (&self.client.namespace, fault) {
-            namespace.note_fault(self.client.caller.client, fault, affected);
+            namespace.record_fault(self.client.caller.client, fault, affected);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use servicebus_amqp::{Error, Event, LinkId, Outcome};
 use servicebus_broker::{SessionName, SubQueue};
 
-use super::later::End;
+use super::delays::End;
 use crate::connection::links::{Link, Node};
 use crate::connection::peer::ClientConnection;
 use crate::faults::ErrorText;
@@ -120,7 +120,7 @@ impl ClientConnection {
     }
 
     /// Aborts the connection without a close frame; earlier output is still written.
-    pub(crate) fn vanish(&mut self) {
+    pub(crate) fn abort(&mut self) {
         self.engine.flush();
         self.engine.lost();
         self.faults.end = End::Dropped;
@@ -128,7 +128,7 @@ impl ClientConnection {
 
     /// Crashes the party's process, with all its connections.
     pub(crate) fn crash(&mut self) {
-        self.vanish();
+        self.abort();
         if let (Some(namespace), Some(party)) = (&self.client.namespace, &self.client.party) {
             namespace.crash(party);
         }

@@ -29,7 +29,7 @@ pub(crate) struct Messages<S> {
     /// Bytes that the library has read since it returned a complete message.
     unfinished: usize,
     /// Bytes that the library has read since the last turn.
-    news: usize,
+    bytes_read: usize,
     /// Bytes that the library must write.
     answers: usize,
     /// What is not written yet instead of the close frame at the end of what the library writes; nothing where that stays.
@@ -43,7 +43,7 @@ impl<S: AsyncWrite + Unpin> Messages<S> {
             header: Vec::new(),
             left: 0,
             unfinished: 0,
-            news: 0,
+            bytes_read: 0,
             answers: 0,
             close: None,
         }
@@ -59,13 +59,13 @@ impl<S: AsyncWrite + Unpin> Messages<S> {
     }
 
     /// Returns the bytes that the library has read since the last turn.
-    pub(crate) fn news(&self) -> usize {
-        self.news
+    pub(crate) fn bytes_read(&self) -> usize {
+        self.bytes_read
     }
 
     /// Begins a turn.
     pub(crate) fn read_on(&mut self) {
-        self.news = 0;
+        self.bytes_read = 0;
     }
 
     /// Records that the library has returned a complete message.
@@ -152,7 +152,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Messages<S> {
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
         let read_now = buffer.filled().len() - before;
         self.unfinished += read_now;
-        self.news += read_now;
+        self.bytes_read += read_now;
         read
     }
 }

@@ -87,9 +87,9 @@ impl<S: Unread + AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
             }
             let polled = self.socket.poll_next_unpin(cx);
             let beneath = self.socket.get_mut();
-            if polled.is_pending() && read == 0 && beneath.news() >= PROGRESS {
+            if polled.is_pending() && read == 0 && beneath.bytes_read() >= PROGRESS {
                 // An incomplete message counts while it grows.
-                read = beneath.news();
+                read = beneath.bytes_read();
             }
             if polled.is_pending() && read > 0 {
                 break;
@@ -183,7 +183,7 @@ impl<S: Unread + AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
         self.socket.get_ref().held() + self.left.len()
     }
 
-    fn blame(&mut self, reason: &str) -> bool {
+    fn set_close_reason(&mut self, reason: &str) -> bool {
         self.refusal = Some(close(CloseCode::Size, reason));
         true
     }

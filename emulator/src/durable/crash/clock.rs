@@ -10,7 +10,7 @@ const DUE: usize = 10_000;
 const TURN: usize = 2048;
 
 #[tokio::test(start_paused = true)]
-async fn a_clock_that_went_back_between_two_starts_goes_on() {
+async fn a_clock_that_went_back_between_two_starts_continues() {
     let file = SimulatedDisk::default();
     let first = begin(&file, 7_200_000);
     schedule(&first, 1, 60_000);

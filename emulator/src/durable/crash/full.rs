@@ -162,7 +162,7 @@ async fn an_emulator_that_ends_does_not_wait_for_room() {
 }
 
 #[tokio::test]
-async fn nothing_is_told_any_more_once_a_synchronization_has_failed() {
+async fn nothing_is_confirmed_after_a_failed_synchronization() {
     let file = SimulatedDisk::default();
     let (store, namespace, failures) = start(&file, DiskSpace::new(Box::new(())));
     store.flush().await.expect("it can be written");

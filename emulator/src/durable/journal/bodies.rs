@@ -14,7 +14,7 @@ const CHUNK: usize = 256;
 
 /// The place of a body in the journal file.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct BodyLocation {
     pub(super) record: u64,
     pub(super) offset: u64,
     pub(super) length: usize,
@@ -26,39 +26,39 @@ pub(crate) struct JournalBodies(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    places: BTreeMap<BodyId, Place>,
+    locations: BTreeMap<BodyId, BodyLocation>,
     pinned: Vec<Weak<PinnedBody>>,
 }
 
 /// A body of a snapshot.
 #[derive(Debug)]
 pub(crate) struct PinnedBody {
-    place: Place,
+    location: BodyLocation,
     /// A copy, from when its place in the file may be overwritten.
     copy: Mutex<Option<Bytes>>,
 }
 
 impl JournalBodies {
     /// Adds and removes bodies as a record did.
-    pub(super) fn update(&self, written: &[(BodyId, Place)], removed: &[BodyId]) {
+    pub(super) fn update(&self, written: &[(BodyId, BodyLocation)], removed: &[BodyId]) {
         for some in written.chunks(CHUNK) {
-            self.0.lock().places.extend(some.iter().copied());
+            self.0.lock().locations.extend(some.iter().copied());
         }
         self.remove(removed);
     }
 
     pub(super) fn has(&self, body: BodyId) -> bool {
-        self.0.lock().places.contains_key(&body)
+        self.0.lock().locations.contains_key(&body)
     }
 
     /// Those of these bodies that are in the journal; they stay readable until they are dropped. Waits for no disk.
     pub(crate) fn pin(&self, bodies: &[BodyId]) -> BTreeMap<BodyId, Arc<PinnedBody>> {
         let mut state = self.0.lock();
-        let State { places, pinned } = &mut *state;
+        let State { locations, pinned } = &mut *state;
         let found = bodies.iter().filter_map(|body| {
-            let place = *places.get(body)?;
+            let location = *locations.get(body)?;
             let copy = Mutex::default();
-            Some((*body, Arc::new(PinnedBody { place, copy })))
+            Some((*body, Arc::new(PinnedBody { location, copy })))
         });
         let found = BTreeMap::from_iter(found);
         if !found.is_empty() {
@@ -80,10 +80,10 @@ impl JournalBodies {
     ) -> io::Result<()> {
         self.remove(bodies);
         let pinned = Vec::from_iter(self.0.lock().pinned.iter().filter_map(Weak::upgrade));
-        for body in pinned.iter().filter(|body| body.place.record < record) {
+        for body in pinned.iter().filter(|body| body.location.record < record) {
             let mut copy = body.copy.lock();
             if copy.is_none() {
-                *copy = Some(body.place.read(file)?);
+                *copy = Some(body.location.read(file)?);
             }
         }
         Ok(())
@@ -93,13 +93,13 @@ impl JournalBodies {
         for some in bodies.chunks(CHUNK) {
             let mut state = self.0.lock();
             for body in some {
-                state.places.remove(body);
+                state.locations.remove(body);
             }
         }
     }
 }
 
-impl Place {
+impl BodyLocation {
     fn read(&self, file: &dyn StorageBackend) -> io::Result<Bytes> {
         let mut bytes = vec![0; self.length];
         file.read(self.offset, &mut bytes)?;
@@ -109,7 +109,7 @@ impl Place {
 
 impl PinnedBody {
     pub(crate) fn read(&self, file: &dyn StorageBackend) -> io::Result<Bytes> {
-        let read = self.place.read(file);
+        let read = self.location.read(file);
         // Checked after the read: another record may have been written there before it.
         match &*self.copy.lock() {
             Some(copy) => Ok(copy.clone()),

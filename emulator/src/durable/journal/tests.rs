@@ -284,7 +284,7 @@ fn what_was_seen_can_be_read_when_it_is_overwritten() {
 
 /// A truncated or changed record is not valid, and those before it are complete.
 #[test]
-fn a_torn_record_is_none() {
+fn a_torn_record_is_ignored() {
     let memory = Memory::default();
     let mut journal = open(&memory, 7);
     append(&mut journal, batch(1));
@@ -308,7 +308,7 @@ fn a_torn_record_is_none() {
 
 /// Any changed byte of a record before another one, also of the record that ends a lap.
 #[test]
-fn a_damaged_record_before_another_is_told_of() {
+fn a_damaged_record_before_another_is_reported() {
     let memory = Memory::default();
     let (mut journal, mut kept) = (open(&memory, 7), Kept::new(7));
     let mut number = 0;
@@ -341,7 +341,7 @@ fn a_damaged_record_before_another_is_told_of() {
 
 /// The database names an existing record, unless it has them all.
 #[test]
-fn a_journal_without_its_first_record_is_told_of() {
+fn a_journal_without_its_first_record_is_reported() {
     let memory = Memory::default();
     let (mut journal, mut kept) = (open(&memory, 7), Kept::new(7));
     append(&mut journal, batch(1));

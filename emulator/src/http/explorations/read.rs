@@ -12,7 +12,7 @@ use super::run;
 use crate::auth::WELL_KNOWN_KEY_NAME;
 use crate::http::Control;
 use crate::http::error::ApiError;
-use crate::http::topology::in_full;
+use crate::http::topology::expand;
 
 const MAX_PARTIES: usize = 32;
 const MAX_NAME: usize = 64;
@@ -22,7 +22,7 @@ const MAX_SECONDS: f64 = 3600.0;
 const MAX_OPERATIONS: usize = 1000;
 
 /// The parameters of an exploration.
-pub(crate) struct Asked {
+pub(crate) struct QueryParams {
     pub(crate) settings: Settings,
     pub(crate) topology: String,
     pub(crate) parties: Vec<String>,
@@ -32,9 +32,9 @@ pub(crate) struct Asked {
 pub(crate) async fn request(
     control: &Control,
     request: ExplorationRequest,
-) -> Result<Asked, ApiError> {
+) -> Result<QueryParams, ApiError> {
     check_parties(&request.parties)?;
-    let topology = in_full(match request.topology {
+    let topology = expand(match request.topology {
         None => String::new(),
         // A file may have comments.
         Some(Value::String(text)) => text,
@@ -50,7 +50,7 @@ pub(crate) async fn request(
             .filter(|effect| !effect.is_crash())
             .collect(),
     };
-    Ok(Asked {
+    Ok(QueryParams {
         settings: Settings {
             runs: number("runs", request.runs, 500, 1..=MAX_RUNS)? as u32,
             within: seconds("within", request.within, 30.0)?,

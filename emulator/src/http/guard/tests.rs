@@ -16,12 +16,12 @@ const FREEZE: &str = "/$emulator/v1/clock/freeze";
 const NEIGHBOUR: &str = "203.0.113.9";
 
 /// An emulator that answers without a socket.
-struct Asked {
+struct QueryParams {
     emulator: Emulator,
     router: TowerToHyperService<axum::Router>,
 }
 
-impl Asked {
+impl QueryParams {
     async fn start(access: AccessOptions) -> Self {
         let config = r#"{"UserConfig":{"Namespaces":[{"Name":"a.b","Emulator":{"Address":"bus.example.org"}}]}}"#;
         let options = Options {
@@ -73,7 +73,7 @@ async fn text_of(response: Response) -> String {
 
 #[tokio::test]
 async fn the_control_api_is_reached_by_names_of_theemulator_alone() {
-    let asked = Asked::start(AccessOptions {
+    let asked = QueryParams::start(AccessOptions {
         allowed_hosts: vec!["ci.example.com".parse().unwrap()],
         ..AccessOptions::default()
     })
@@ -136,7 +136,7 @@ async fn the_control_api_is_reached_by_names_of_theemulator_alone() {
 
 #[tokio::test]
 async fn paths_of_sdks_check_tokens_and_no_names() {
-    let asked = Asked::start(AccessOptions::default()).await;
+    let asked = QueryParams::start(AccessOptions::default()).await;
     let headers = [
         ("Host", "evil.example"),
         ("Origin", "http://evil.example"),
@@ -150,7 +150,7 @@ async fn paths_of_sdks_check_tokens_and_no_names() {
 
 #[tokio::test]
 async fn pages_of_others_change_nothing() {
-    let asked = Asked::start(AccessOptions {
+    let asked = QueryParams::start(AccessOptions {
         allowed_origins: vec!["http://localhost:3000".parse().unwrap()],
         ..AccessOptions::default()
     })
@@ -211,7 +211,7 @@ async fn pages_of_others_change_nothing() {
 
 #[tokio::test]
 async fn beyond_loopback_the_token_is_asked_for() {
-    let asked = Asked::start(AccessOptions {
+    let asked = QueryParams::start(AccessOptions {
         control_token: Some("S3cret".parse().unwrap()),
         ..AccessOptions::default()
     })
@@ -240,7 +240,7 @@ async fn beyond_loopback_the_token_is_asked_for() {
 
 #[tokio::test]
 async fn without_a_token_nothing_is_served_beyond_loopback() {
-    let asked = Asked::start(AccessOptions::default()).await;
+    let asked = QueryParams::start(AccessOptions::default()).await;
     let headers = [("Host", "localhost"), ("Authorization", "Bearer ")];
     for line in [
         &format!("GET {LIST}"),
@@ -296,12 +296,12 @@ fn websockets_are_opened_for_pages_of_the_host_of_this_machine_and_allowed_ones(
 }
 
 #[tokio::test]
-async fn tokens_are_issued_for_this_machine_and_for_who_shows_the_control_token() {
+async fn tokens_are_issued_on_loopback_and_with_the_control_token() {
     let managed =
         "GET /msi/token?api-version=2019-08-01&resource=https%3A%2F%2Fservicebus.azure.net";
     let host = ("Host", "localhost:5300");
     let shown = |value| [host, ("X-IDENTITY-HEADER", value)];
-    let closed = Asked::start(AccessOptions::default()).await;
+    let closed = QueryParams::start(AccessOptions::default()).await;
     for (line, from, headers, status) in [
         (managed, "127.0.0.1", &shown("any")[..], 200),
         (managed, "127.0.0.1", &[host], 401),
@@ -340,7 +340,7 @@ async fn tokens_are_issued_for_this_machine_and_for_who_shows_the_control_token(
             "{line} {from}"
         );
     }
-    let open = Asked::start(AccessOptions {
+    let open = QueryParams::start(AccessOptions {
         control_token: Some("secret".parse().unwrap()),
         ..AccessOptions::default()
     })
@@ -363,10 +363,10 @@ async fn tokens_are_issued_for_this_machine_and_for_who_shows_the_control_token(
 }
 
 #[tokio::test]
-async fn resources_are_served_to_this_machine_and_to_who_shows_the_control_token() {
+async fn resources_are_served_on_loopback_and_with_the_control_token() {
     let line = "GET /subscriptions?api-version=2022-12-01";
-    let closed = Asked::start(AccessOptions::default()).await;
-    let open = Asked::start(AccessOptions {
+    let closed = QueryParams::start(AccessOptions::default()).await;
+    let open = QueryParams::start(AccessOptions {
         control_token: Some("secret".parse().unwrap()),
         ..AccessOptions::default()
     })

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use servicebus_codec::{DecodeError, Descriptor, ElementBudget, Reader, Writer};
 use servicebus_control_api::AmqpMessage;
 
-use value::{Plain, write};
+use value::{PlainType, write};
 
 /// Sections in their order.
 const SECTIONS: [&str; 7] = [
@@ -31,7 +31,7 @@ const VALUE: u8 = 0x77;
 const FOOTER: u8 = 0x78;
 
 /// The fields of the header, with their AMQP types.
-const HEADER_FIELDS: &[(&str, Plain)] = &[
+const HEADER_FIELDS: &[(&str, PlainType)] = &[
     ("durable", "boolean"),
     ("priority", "ubyte"),
     ("time_to_live", "uint"),
@@ -39,7 +39,7 @@ const HEADER_FIELDS: &[(&str, Plain)] = &[
     ("delivery_count", "uint"),
 ];
 /// The fields of the properties, with their AMQP types.
-const PROPERTY_FIELDS: &[(&str, Plain)] = &[
+const PROPERTY_FIELDS: &[(&str, PlainType)] = &[
     ("message_id", "string"),
     ("user_id", "binary"),
     ("to", "string"),
@@ -56,18 +56,18 @@ const PROPERTY_FIELDS: &[(&str, Plain)] = &[
 ];
 
 /// The types of ids.
-const IDS: [Plain; 4] = ["string", "ulong", "uuid", "binary"];
+const IDS: [PlainType; 4] = ["string", "ulong", "uuid", "binary"];
 
 /// The form of a section.
 enum Form {
     /// A list of fields.
-    List(&'static [(&'static str, Plain)]),
+    List(&'static [(&'static str, PlainType)]),
     /// A map with keys of this type.
-    Map(Plain),
+    Map(PlainType),
 }
 
 /// Why a message cannot be encoded.
-pub(crate) type NotAMessage = String;
+pub(crate) type MessageProblem = String;
 
 /// Converts a message into JSON, without its encoding.
 pub(crate) fn to_json(encoded: &[u8]) -> Result<AmqpMessage, DecodeError> {
@@ -75,7 +75,7 @@ pub(crate) fn to_json(encoded: &[u8]) -> Result<AmqpMessage, DecodeError> {
 }
 
 /// Encodes the message in JSON.
-pub(crate) fn encode(message: &AmqpMessage) -> Result<Vec<u8>, NotAMessage> {
+pub(crate) fn encode(message: &AmqpMessage) -> Result<Vec<u8>, MessageProblem> {
     let original = message.amqp.as_deref().map(Parts::read).transpose();
     let original = original.map_err(|error| format!("amqp: {error}"))?;
     let original = original.unwrap_or_default();
@@ -121,7 +121,7 @@ pub(crate) fn body(content: &[u8]) -> Result<Vec<u8>, DecodeError> {
 }
 
 /// Applies changes: sections and members of sections are replaced, null removes them; a body is replaced as a whole.
-pub(crate) fn edit(message: &mut AmqpMessage, changes: &Value) -> Result<(), NotAMessage> {
+pub(crate) fn edit(message: &mut AmqpMessage, changes: &Value) -> Result<(), MessageProblem> {
     let changes = changes.as_object();
     for (name, change) in changes.ok_or("edit: it must be an object")? {
         let index = SECTIONS.iter().position(|known| known == name);
@@ -287,7 +287,7 @@ fn shown_data(data: &[&[u8]]) -> Value {
     json!({ "data": Vec::from_iter(data) })
 }
 
-fn write_section(index: usize, wanted: &Value, out: &mut Vec<u8>) -> Result<(), NotAMessage> {
+fn write_section(index: usize, wanted: &Value, out: &mut Vec<u8>) -> Result<(), MessageProblem> {
     let name = SECTIONS[index];
     let code = if index > BODY {
         FOOTER
@@ -335,11 +335,11 @@ fn write_section(index: usize, wanted: &Value, out: &mut Vec<u8>) -> Result<(), 
 }
 
 /// Returns whether a field may have a value of a type; ids may have those of AMQP 1.0 §3.2.11 to §3.2.14.
-fn is_allowed(field: &str, plain: Plain, written: &str) -> bool {
+fn is_allowed(field: &str, plain: PlainType, written: &str) -> bool {
     written == plain || is_id(field) && IDS.contains(&written)
 }
 
-fn allowed(field: &str, plain: Plain) -> String {
+fn allowed(field: &str, plain: PlainType) -> String {
     match is_id(field) {
         true => format!("one of {}", IDS.join(", ")),
         false => format!("of the type {plain}"),
@@ -363,7 +363,7 @@ fn pairs(wanted: &Value) -> Option<Vec<(Value, Value)>> {
     wanted.as_array()?.iter().map(pair).collect()
 }
 
-fn write_body(wanted: &Value, out: &mut Vec<u8>) -> Result<(), NotAMessage> {
+fn write_body(wanted: &Value, out: &mut Vec<u8>) -> Result<(), MessageProblem> {
     const ALLOWED: &str =
         "body: it must be an object with one member: text, data, value or sequences";
     let members = wanted.as_object().filter(|members| members.len() == 1);

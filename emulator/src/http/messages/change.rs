@@ -7,20 +7,20 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::Value;
 use servicebus_broker::{
-    Act, Entity, Held, InspectedMessage, Message, ResubmitError, SendError, SequenceNumber,
-    SubQueue, resubmit as resubmit_held,
+    Entity, InspectedMessage, Message, MessageAction, MessageLocation, ResubmitError, SendError,
+    SequenceNumber, SubQueue, resubmit as resubmit_held,
 };
 use servicebus_control_api::{
     ActOnMessages, ActedOn, AmqpMessage, FailedMessage, Resubmit, SentMessages,
 };
 use tokio::task::yield_now;
 
-use super::amqp::{self, NotAMessage};
+use super::amqp::{self, MessageProblem};
 use super::one;
-use super::search::{self, Criteria, Place};
+use super::search::{self, Criteria, SearchPosition};
 use crate::http::Control;
-use crate::http::counts::{OfEntity, find};
-use crate::http::error::{ApiError, Asked, Body, Chosen};
+use crate::http::counts::{EntityQuery, find};
+use crate::http::error::{ApiError, Body, QueryParams, SelectedNamespace};
 use crate::namespace::{Ids, Namespace, SharedEntity};
 
 /// Maximum number of messages that one request changes.
@@ -31,8 +31,8 @@ const AT_ONCE: usize = 32;
 /// Sends one message, or several, of which all or none are accepted.
 pub(crate) async fn send(
     State(control): State<Control>,
-    Chosen(namespace): Chosen,
-    Asked(OfEntity { entity: address }): Asked<OfEntity>,
+    SelectedNamespace(namespace): SelectedNamespace,
+    QueryParams(EntityQuery { entity: address }): QueryParams<EntityQuery>,
     Body(sent): Body<Value>,
 ) -> Result<(StatusCode, Json<SentMessages>), ApiError> {
     let entity = target(&namespace, "entity", &address)?;
@@ -79,7 +79,7 @@ pub(crate) async fn send(
 /// Resubmits messages, each completely or not at all.
 pub(crate) async fn resubmit(
     State(control): State<Control>,
-    Chosen(namespace): Chosen,
+    SelectedNamespace(namespace): SelectedNamespace,
     Body(wanted): Body<Resubmit>,
 ) -> Result<Json<ActedOn>, ApiError> {
     let (source, kind) = find(&namespace, &wanted.entity)?;
@@ -92,7 +92,7 @@ pub(crate) async fn resubmit(
         }
     };
     let place = (&*source, kind);
-    let (numbers, more) = chosen(&namespace, place, wanted.numbers, wanted.filter).await?;
+    let (numbers, more) = selected(&namespace, place, wanted.numbers, wanted.filter).await?;
     let mut ids = fresh_ids(&control);
     let change = Change {
         edit: wanted.edit,
@@ -115,32 +115,33 @@ pub(crate) async fn resubmit(
 
 /// Deletes or dead-letters messages, ends their locks or activates them.
 pub(crate) async fn act(
-    Chosen(namespace): Chosen,
+    SelectedNamespace(namespace): SelectedNamespace,
     Body(wanted): Body<ActOnMessages>,
 ) -> Result<Json<ActedOn>, ApiError> {
     let (entity, kind) = find(&namespace, &wanted.entity)?;
     let act = match wanted.act.as_str() {
-        "delete" => Act::Delete,
-        "dead-letter" => Act::DeadLetter {
+        "delete" => MessageAction::Delete,
+        "dead-letter" => MessageAction::DeadLetter {
             reason: wanted.reason,
             description: wanted.description,
         },
-        "lose-lock" => Act::LoseLock,
-        "activate" => Act::Activate,
+        "lose-lock" => MessageAction::LoseLock,
+        "activate" => MessageAction::Activate,
         other => {
             let allowed = "delete, dead-letter, lose-lock or activate";
             return Err(ApiError::not_allowed("act", other, allowed));
         }
     };
     let place = (&*entity, kind);
-    let (numbers, more) = chosen(&namespace, place, wanted.numbers, wanted.filter).await?;
+    let (numbers, more) = selected(&namespace, place, wanted.numbers, wanted.filter).await?;
     let mut acted = ActedOn {
         more,
         ..ActedOn::default()
     };
     for (index, number) in numbers.into_iter().enumerate() {
-        let done = namespace
-            .operate_as_inspector(&entity, |entity, cx| entity.act(cx, kind, number, &act));
+        let done = namespace.operate_as_inspector(&entity, |entity, cx| {
+            entity.apply_action(cx, kind, number, &act)
+        });
         note(&mut acted, number, done.map_err(|error| error.to_string()));
         if index % AT_ONCE == AT_ONCE - 1 {
             yield_now().await;
@@ -187,7 +188,7 @@ impl Change {
         entities.sort_by_key(|entity| entity.id);
         entities.dedup_by_key(|entity| entity.id);
         let index = |entity: &SharedEntity| usize::from(entity.id != entities[0].id);
-        let held = Held {
+        let held = MessageLocation {
             entity: index(source),
             kind,
             number,
@@ -199,7 +200,7 @@ impl Change {
         sent.map(drop).map_err(|error| error.to_string())
     }
 
-    fn changed(&self, found: &Message, ids: &mut Ids) -> Result<Message, NotAMessage> {
+    fn changed(&self, found: &Message, ids: &mut Ids) -> Result<Message, MessageProblem> {
         let mut encoded = Vec::with_capacity(found.size() as usize);
         found.encode_as_sent(&mut encoded);
         if self.edit.is_none() && !self.new_message_id {
@@ -219,13 +220,13 @@ impl Change {
     }
 }
 
-fn message(json: &AmqpMessage, ids: &mut Ids) -> Result<Message, NotAMessage> {
+fn message(json: &AmqpMessage, ids: &mut Ids) -> Result<Message, MessageProblem> {
     let encoded = amqp::encode(json)?;
     Message::parse(encoded.into(), ids).map_err(|error| error.to_string())
 }
 
 /// Returns the sequence numbers of a request, and whether there may be more.
-async fn chosen(
+async fn selected(
     namespace: &Namespace,
     (entity, kind): (&SharedEntity, SubQueue),
     numbers: Option<Vec<u64>>,
@@ -246,7 +247,7 @@ async fn chosen(
         }
     };
     let criteria = Criteria::new(None, None, Some(&filter), None)?;
-    let place = Place {
+    let place = SearchPosition {
         from: SequenceNumber(0),
         newest_first: false,
     };
@@ -288,7 +289,7 @@ fn note(acted: &mut ActedOn, number: SequenceNumber, done: Result<(), String>) {
     }
 }
 
-fn not_a_message(error: NotAMessage) -> ApiError {
+fn not_a_message(error: MessageProblem) -> ApiError {
     ApiError::new(StatusCode::BAD_REQUEST, "invalid-argument", error)
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct Criteria {
 
 /// The position and direction of a search.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct SearchPosition {
     pub(crate) from: SequenceNumber,
     pub(crate) newest_first: bool,
 }
@@ -88,7 +88,7 @@ impl Criteria {
     }
 }
 
-impl Place {
+impl SearchPosition {
     /// Skips messages; returns false if none are left.
     pub(crate) fn skip(
         &mut self,
@@ -127,7 +127,7 @@ pub(crate) async fn scan<T>(
     namespace: &Namespace,
     entity: &SharedEntity,
     kind: SubQueue,
-    mut place: Place,
+    mut place: SearchPosition,
     criteria: &Criteria,
     limit: usize,
     wanted: &impl Fn(&InspectedMessage) -> T,

@@ -6,8 +6,8 @@ use servicebus_broker::{Event, Timeline};
 use tokio::task::yield_now;
 
 use super::render::{arrival_of, moved, own_id, place};
-use super::{COPIED, Wanted};
-use crate::namespace::{Namespace, Place};
+use super::{COPIED, EventFilter};
+use crate::namespace::{Location, Namespace};
 
 /// The requested page, by positions.
 pub(crate) struct Page {
@@ -40,7 +40,7 @@ impl Page {
 }
 
 /// The events that a page needs: those that may be in it, and earlier ones with the ids of their messages.
-pub(super) struct Needed {
+pub(super) struct PageEvents {
     /// The first event that is needed.
     pub(super) start: u64,
     /// The position where the page begins, or the one before it, which shows that there are more.
@@ -48,18 +48,18 @@ pub(super) struct Needed {
     /// The last event that is needed.
     pub(super) end: u64,
     /// The locations of its messages: earlier events there have their ids.
-    pub(super) places: HashSet<Place>,
+    pub(super) places: HashSet<Location>,
     /// Those of them whose message id was not found yet, going back.
-    open: HashSet<Place>,
+    open: HashSet<Location>,
     /// How many more events are looked for.
     left: usize,
 }
 
-impl Needed {
+impl PageEvents {
     /// Searches the record up to `last`; `None` if the id of a message is requested, for which all events are needed.
     pub(super) async fn find(
         namespace: &Namespace,
-        wanted: &Wanted,
+        wanted: &EventFilter,
         page: &Page,
         last: u64,
     ) -> Option<Self> {
@@ -90,7 +90,7 @@ impl Needed {
     fn look_back(
         &mut self,
         timeline: &Timeline,
-        wanted: &Wanted,
+        wanted: &EventFilter,
         after: u64,
         position: u64,
     ) -> u64 {
@@ -132,7 +132,7 @@ impl Needed {
 }
 
 /// The position of the event behind a page of the oldest, or the `last` one.
-async fn end_of_oldest(namespace: &Namespace, wanted: &Wanted, page: &Page, last: u64) -> u64 {
+async fn end_of_oldest(namespace: &Namespace, wanted: &EventFilter, page: &Page, last: u64) -> u64 {
     let mut left = page.left;
     let mut position = page.after.max(namespace.timeline().dropped());
     while position < last {

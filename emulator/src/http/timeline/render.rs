@@ -20,10 +20,10 @@ use servicebus_control_api::{self as api, Timeline};
 
 use tokio::task::yield_now;
 
-use super::Wanted;
+use super::EventFilter;
 use super::page::Page;
 use crate::clock;
-use crate::namespace::{Namespace, Place, RecordedMessages};
+use crate::namespace::{Location, Namespace, RecordedMessages};
 
 /// Bytes of a piece, after which no event or message is added to it.
 const PIECE: usize = 64 * 1024;
@@ -38,10 +38,10 @@ pub(crate) struct Rendering {
     page: Option<Page>,
     /// Whether events are rendered as lines, too.
     lines: bool,
-    wanted: Wanted,
+    wanted: EventFilter,
     /// How many events were visited.
     read: usize,
-    known: HashMap<Place, Known>,
+    known: HashMap<Location, KnownMessage>,
     shown: Option<Shown>,
     head: Timeline,
     /// The text before the next event or message.
@@ -58,10 +58,10 @@ enum Stage {
 }
 
 /// The known data of the message at a location: its id, and where it arrived.
-type Known = (Text, Place);
+type KnownMessage = (Text, Location);
 
 /// A requested event, the id of its message, and the known data of it.
-type Match = (Event, Option<String>, Option<Known>);
+type Match = (Event, Option<String>, Option<KnownMessage>);
 
 /// A message as it arrived.
 pub(crate) type Recorded = (BrokerProperties, Message);
@@ -71,15 +71,15 @@ pub(crate) type Recorded = (BrokerProperties, Message);
 struct Shown {
     messages: Vec<Recorded>,
     /// Their indexes in the list; `None` for one that is no longer kept.
-    by_place: HashMap<Place, Option<usize>>,
+    by_location: HashMap<Location, Option<usize>>,
 }
 
 impl Shown {
     /// Returns the index of the message that arrived at `place`.
-    fn show(&mut self, recorded_messages: &RecordedMessages, place: Place) -> Option<usize> {
+    fn show(&mut self, recorded_messages: &RecordedMessages, place: Location) -> Option<usize> {
         let messages = &mut self.messages;
-        *self.by_place.entry(place).or_insert_with(|| {
-            messages.push(recorded_messages.kept_at(&place)?);
+        *self.by_location.entry(place).or_insert_with(|| {
+            messages.push(recorded_messages.recorded_at(&place)?);
             Some(messages.len() - 1)
         })
     }
@@ -91,7 +91,7 @@ impl Rendering {
         namespace: Arc<Namespace>,
         head: Timeline,
         (events, positions): (Events, Vec<u64>),
-        wanted: Wanted,
+        wanted: EventFilter,
         shows_messages: bool,
     ) -> Self {
         // Up to the empty list of events.
@@ -454,7 +454,7 @@ impl Rendering {
 }
 
 /// Returns the location of an event's message.
-pub(super) fn place(event: &Event) -> Place {
+pub(super) fn place(event: &Event) -> Location {
     (event.entity, event.store, event.number())
 }
 

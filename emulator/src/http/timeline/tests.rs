@@ -27,14 +27,14 @@ fn namespace() -> Arc<Namespace> {
 fn refuse(namespace: &Namespace, times: usize) {
     for number in 0..times {
         let text = format!("the {number}th");
-        namespace.note_refusal(ClientId::BROKER, None, "amqp:not-allowed", &text);
+        namespace.record_refusal(ClientId::BROKER, None, "amqp:not-allowed", &text);
     }
 }
 
 async fn body(namespace: &Arc<Namespace>, permits: &Arc<Semaphore>) -> Body {
     let permit = Arc::clone(permits).acquire_owned().await.unwrap();
     streamed(
-        copied(namespace, Which::default(), None, None).await,
+        copied(namespace, TimelineQuery::default(), None, None).await,
         permit,
         Duration::from_secs(20),
     )
@@ -158,11 +158,11 @@ async fn a_page_is_that_of_the_whole_record() {
         };
         let mut told = Vec::new();
         for asked in [None, Some(page())] {
-            let which = || Which {
+            let query = || TimelineQuery {
                 sequence_number: (seed % 5 == 0).then_some(7),
-                ..Which::default()
+                ..TimelineQuery::default()
             };
-            let copied = copied(&namespace, which(), None, asked.as_ref()).await;
+            let copied = copied(&namespace, query(), None, asked.as_ref()).await;
             let mut rendering = copied.in_page(Some(page())).await;
             let pieces = std::iter::from_fn(|| rendering.piece());
             told.push(String::from_utf8(pieces.collect::<Vec<_>>().concat()).unwrap());

@@ -56,7 +56,7 @@ fn panic_in(namespace: &Namespace, name: &str) -> Box<dyn Any + Send> {
 }
 
 #[test]
-fn a_panic_breaks_its_entity_alone_and_is_told_of_once() {
+fn a_panic_breaks_only_its_entity_and_is_logged_once() {
     let namespace = namespace();
     send(&namespace, "a").expect("it is whole");
     let payload = panic_in(&namespace, "a");
@@ -97,7 +97,7 @@ fn a_reset_makes_whole_what_was_declared() {
 }
 
 #[test]
-fn a_backlog_goes_on_in_pieces() {
+fn a_backlog_is_sent_in_parts() {
     let namespace = namespace();
     let messages = 3 * FORWARDED_AT_ONCE;
     for _ in 0..messages {
@@ -112,7 +112,7 @@ fn a_backlog_goes_on_in_pieces() {
     assert_eq!(active(&namespace, "b"), FORWARDED_AT_ONCE);
     send(&namespace, "b").expect("others go on meanwhile");
     let mut pieces = 0;
-    while namespace.forward_on() {
+    while namespace.forward_pending() {
         pieces += 1;
     }
     assert!((2..=4).contains(&pieces), "{pieces} pieces");
@@ -134,7 +134,7 @@ fn what_takes_long_in_one_piece_keeps_no_other_task_waiting() {
     let runtime = runtime.worker_threads(1).build().expect("it is built");
     let long = runtime.spawn(async {
         let (tell, told) = std::sync::mpsc::channel();
-        while_others_run(|| {
+        run_blocking(|| {
             tokio::spawn(async move { tell.send(()) });
             told.recv_timeout(std::time::Duration::from_secs(60))
         })

@@ -8,7 +8,7 @@ use servicebus_broker::{
     PropertyChanges, ReceiveDeferredError, ReceiveMode, RenewError, SequenceNumber, Timestamp,
 };
 
-use super::shown::ShownMessages;
+use super::reply_messages::ReplyMessages;
 use super::{Management, argument};
 use crate::durable::MissingBodies;
 use crate::nodes::{
@@ -50,7 +50,7 @@ impl Management<'_, '_> {
         most: usize,
     ) {
         let all = messages.iter().map(|(.., message)| message);
-        *self.shown = Some(ShownMessages {
+        *self.reply_messages = Some(ReplyMessages {
             missing: MissingBodies::of(self.store, all),
             messages,
             ahead: self.ahead,
@@ -247,7 +247,7 @@ impl Management<'_, '_> {
                 let wanted = "set to a timestamp in each message to schedule";
                 return Err(argument("x-opt-scheduled-enqueue-time", wanted));
             }
-            message.enter(self.ahead);
+            message.shift_to_namespace_time(self.ahead);
             parsed.push(message);
         }
         let numbers: Vec<_> = match &mut self.transaction {

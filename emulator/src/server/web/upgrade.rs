@@ -41,7 +41,7 @@ impl Slot {
 }
 
 /// Returns whether the request is for the WebSocket path.
-pub(crate) fn is_meant(request: &Request<Incoming>) -> bool {
+pub(crate) fn is_websocket_upgrade(request: &Request<Incoming>) -> bool {
     let path = request.uri().path();
     let path = path.strip_suffix('/').unwrap_or(path);
     // The dollar sign may be escaped.
@@ -49,14 +49,14 @@ pub(crate) fn is_meant(request: &Request<Incoming>) -> bool {
 }
 
 /// Returns whether the request asks for a WebSocket at another path (observed 51).
-pub(crate) fn is_elsewhere(request: &Request<Incoming>) -> bool {
+pub(crate) fn is_at_other_path(request: &Request<Incoming>) -> bool {
     let asked = request.headers().get(UPGRADE);
     asked.is_some_and(|asked| asked.as_bytes().eq_ignore_ascii_case(b"websocket"))
-        && !is_meant(request)
+        && !is_websocket_upgrade(request)
 }
 
 /// Returns the error that names the WebSocket path.
-pub(crate) fn not_here(path: &str) -> Response<Body> {
+pub(crate) fn wrong_path(path: &str) -> Response<Body> {
     let text = format!("There is no WebSocket at {path}; AMQP over WebSocket is spoken at {PATH}.");
     refusal(StatusCode::NOT_FOUND, text)
 }

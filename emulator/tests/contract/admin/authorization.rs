@@ -87,7 +87,7 @@ fn a_token_covers_what_it_was_signed_for() {
 }
 
 #[test]
-fn whoever_may_not_is_told_why_and_changes_nothing() {
+fn an_unauthorized_request_gets_the_reason_and_changes_nothing() {
     let keys = r#""Keys":[{"Name":"RootManageSharedAccessKey","Key":"SAS_KEY_VALUE","Claims":["Send","Listen","Manage"]},
                   {"Name":"reader","Key":"secret","Claims":["Send","Listen"]}],"Jwt":"refuse""#;
     let bus = Bus::configured(&queues(keys, &[("orders", "")]));

@@ -23,7 +23,7 @@ fn refused(admin: &Admin, body: &str) -> String {
 }
 
 #[test]
-fn what_is_no_xml_is_told_where() {
+fn malformed_xml_is_reported_with_its_position() {
     let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let deep = "<a>".repeat(40) + &"</a>".repeat(40);
     let many = format!("<entry {ATOM}>{}</entry>", "<a/>".repeat(20_000));
@@ -134,7 +134,7 @@ fn a_body_is_bounded_in_size() {
 }
 
 #[test]
-fn whoever_may_not_is_told_before_the_body_comes() {
+fn an_unauthorized_request_is_refused_before_its_body() {
     let bus = Bus::with_queues(&["q"]);
     let stranger = bus.admin_as(None);
     let head = stranger.head("PUT", "/new", &[("Content-Length", "1000000")]) + "\r\n";

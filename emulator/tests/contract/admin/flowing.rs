@@ -115,7 +115,7 @@ fn many_clients_administer_at_once() {
 }
 
 #[test]
-fn a_change_is_answered_when_links_have_been_told_or_do_not_listen() {
+fn a_change_is_answered_when_links_were_notified_or_do_not_read() {
     let (bus, mut deaf) = Bus::with_queues(&["q"]).with_client();
     let receiver = deaf.receiver_with_credit("q", 5000);
     deaf.settle_down();

@@ -132,7 +132,7 @@ fn only_three_verbs_are_known() {
 }
 
 #[test]
-fn a_namespace_tells_what_it_is() {
+fn a_namespace_describes_itself() {
     for (tier, units) in [("standard", None), ("premium", Some("1"))] {
         let bus = Bus::configured(&queues(&format!(r#""Tier":"{tier}""#), &[("q", "")]));
         let shown = bus

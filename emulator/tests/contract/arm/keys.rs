@@ -210,7 +210,7 @@ fn a_namespace_that_is_kept_from_it_is_neither_listed_nor_deleted() {
 }
 
 #[test]
-fn what_a_resource_does_not_have_is_told_with_what_it_has() {
+fn a_missing_member_is_reported_with_the_existing_ones() {
     let manager = Manager::with_queues(&["q"]);
     let keys = "/AuthorizationRules/RootManageSharedAccessKey";
     let rules = "/topics/t/subscriptions/s/rules";

@@ -54,7 +54,7 @@ fn what_is_expected_is_waited_for() {
 
 /// Clients retry after such a message until their timeout, without reporting it.
 #[test]
-fn a_refused_message_is_told_where_it_is_missed() {
+fn a_refused_message_is_reported_where_it_is_missing() {
     let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let missed = |id: &str| {
         let request = json!({"kind": "completed", "entity": "q", "message_id": id, "within": 0});

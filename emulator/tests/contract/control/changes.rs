@@ -68,7 +68,7 @@ fn send(bus: &Bus, entity: &str) {
 }
 
 #[test]
-fn what_has_changed_is_told_as_it_is_now() {
+fn a_changed_entity_is_shown_in_its_current_state() {
     let bus = Bus::with_queues(&["a", "b"]);
     let mut reader = Reader::open(&bus, CHANGES, "");
     assert_eq!(reader.status(), "HTTP/1.1 200 OK");
@@ -101,7 +101,7 @@ fn what_has_changed_is_told_as_it_is_now() {
 }
 
 #[test]
-fn a_reader_that_comes_back_is_told_what_it_missed() {
+fn a_reader_that_reconnects_gets_missed_changes() {
     let bus = Bus::with_queues(&["a", "b"]);
     send(&bus, "a");
     send(&bus, "b");

@@ -143,7 +143,7 @@ fn everything_on_the_way_happens_in_order_and_at_its_own_instant() {
 }
 
 #[test]
-fn those_who_wait_are_served_between_two_deadlines() {
+fn waiting_receivers_are_served_between_two_deadlines() {
     let bus = Bus::configured(&queues(
         "",
         &[("q", r#""LockDuration":"PT10S","MaxDeliveryCount":3"#)],
@@ -326,7 +326,7 @@ fn offset(bus: &Bus) -> f64 {
 }
 
 #[test]
-fn a_message_whose_receiver_is_gone_comes_again_at_once() {
+fn a_message_of_a_detached_receiver_is_redelivered_at_once() {
     let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let (sender, receiver) = (peer.sender("q"), peer.receiver("q"));
     peer.send(&sender, &Message::new("a"));
@@ -447,7 +447,7 @@ fn messages_do_not_expire_by_themselves() {
 }
 
 #[test]
-fn what_is_due_next_is_told_and_stepped_to() {
+fn the_next_deadline_is_shown_and_stepped_to() {
     let settings = r#""LockDuration":"PT30S","DeadLetteringOnMessageExpiration":true"#;
     let bus = Bus::configured(&queues(
         "",

@@ -10,7 +10,7 @@ fn connections(bus: &Bus) -> Vec<Value> {
 }
 
 #[test]
-fn a_connection_tells_of_its_links() {
+fn a_connection_lists_its_links() {
     let config = queues("", &[("q", ""), ("s", r#""RequiresSession":true"#)]);
     let bus = Bus::configured(&config);
     assert_eq!(connections(&bus), [] as [Value; 0]);

@@ -104,7 +104,7 @@ fn a_body_that_cannot_be_read_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_value_out_of_bounds_is_told_with_what_is_allowed() {
+fn a_value_out_of_range_is_reported_with_the_allowed_range() {
     let bus = Bus::with_queues(&["q"]);
     for (path, name, value) in [
         (ADVANCE, "seconds", -1.0),
@@ -149,7 +149,7 @@ fn a_request_that_is_no_http_ends_its_connection_alone() {
 fn a_body_that_does_not_come_is_not_waited_for_for_ever() {
     let bus = Bus::started(Options {
         config: parse(&queues("", &[("q", "")])),
-        patience: Duration::from_millis(300),
+        timeout: Duration::from_millis(300),
         ..Options::default()
     });
     // Which is what `RequestTimeout` in openapi.json describes.

@@ -84,7 +84,7 @@ fn a_match_needs_no_reason() {
 }
 
 #[test]
-fn a_mismatch_is_told_with_its_part_and_its_values() {
+fn a_mismatch_names_its_part_and_values() {
     let bus = ruled();
     let message = Message::new("m")
         .property(3, text("Order"))
@@ -203,7 +203,7 @@ fn referred(timeline: &Value) -> Vec<(&str, Option<u64>)> {
 }
 
 #[test]
-fn messages_are_told_once_and_only_to_those_who_ask() {
+fn messages_are_rendered_once_and_only_on_request() {
     let (bus, mut peer, sender) = keeping(&queues("", &[("q", "")])).with_sender("q");
     peer.send(&sender, &Message::new("first"));
     peer.send(&sender, &Message::new("second"));

@@ -174,7 +174,7 @@ fn two_faults_come_together_and_the_budget_cuts() {
 }
 
 #[test]
-fn a_test_that_fails_without_faults_or_does_nothing_is_told_so() {
+fn a_test_that_fails_without_faults_or_does_nothing_is_reported() {
     let bus = Bus::with_queues(&["other"]);
     for (results, told) in [
         (
@@ -249,7 +249,7 @@ fn what_cannot_be_explored_is_refused_with_what_can() {
 }
 
 #[test]
-fn a_token_of_another_test_is_told() {
+fn a_token_of_another_test_is_reported() {
     let bus = Bus::with_queues(&["other"]);
     let mut request = asked();
     request["token"] = json!("x1:worker.complete@q/o-9#1=lose-lock");

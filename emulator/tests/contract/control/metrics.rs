@@ -132,7 +132,7 @@ fn whether_there_are_metrics_can_be_asked() {
 }
 
 #[test]
-fn of_many_entities_the_first_thousand_are_told_and_the_sum_counts_all() {
+fn of_many_entities_the_first_thousand_are_listed_and_the_sum_counts_all() {
     let names: Vec<String> = (0..1002).map(|n| format!("q{n:04}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let bus = Bus::with_queues(&names);

@@ -32,7 +32,7 @@ fn a_value_may_nest_as_deep_as_amqp_lets_it() {
 }
 
 #[test]
-fn as_many_properties_as_fit_are_told() {
+fn as_many_properties_as_fit_are_listed() {
     let bus = Bus::with_queues(&["q"]);
     let with = |count: usize| {
         let members = (0..count).map(|n| (format!("p{n}"), Value::Null));
@@ -80,7 +80,7 @@ fn names_with_slashes_are_one_name() {
 }
 
 #[test]
-fn of_several_messages_the_wrong_one_is_told_and_none_is_sent() {
+fn of_several_messages_the_invalid_one_is_reported_and_none_is_sent() {
     let bus = Bus::with_queues(&["q"]);
     for (wrong, status, said) in [
         (json!({"subject": "x"}), 422, "messages[1]: unknown field"),

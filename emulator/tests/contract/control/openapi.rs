@@ -73,7 +73,7 @@ fn the_file_is_what_the_types_say() {
 
 #[test]
 fn every_answer_that_is_described_is_given_and_is_as_described() {
-    let mut tour = Tour::begin();
+    let mut tour = RecordingClient::begin();
     REQUESTS.lines().for_each(|line| tour.ask(line));
     for (kind, new, bad) in [
         ("queue", "made/here", "a%20b"),
@@ -163,13 +163,13 @@ fn what_any_operation_may_answer_is_described() {
 }
 
 /// Sends a request, and records the response.
-struct Tour {
+struct RecordingClient {
     document: Value,
     bus: Bus,
     seen: BTreeSet<Answered>,
 }
 
-impl Tour {
+impl RecordingClient {
     fn begin() -> Self {
         let mut tour = Self {
             document: openapi::document(),

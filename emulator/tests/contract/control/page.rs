@@ -60,7 +60,7 @@ fn browsers_are_sent_to_the_page_and_other_clients_are_not() {
 }
 
 #[test]
-fn what_the_page_does_not_have_is_told() {
+fn missing_files_of_the_page_are_reported() {
     let bus = Bus::with_queues(&["q"]);
     for path in [
         "/$emulator/no.js",

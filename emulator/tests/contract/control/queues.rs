@@ -81,7 +81,7 @@ fn an_empty_body_is_a_queue_like_any_other() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_told_at_once() {
+fn all_problems_are_reported_at_once() {
     let bus = Bus::with_queues(&["q"]);
     let wrong = json!({
         "LockDuration": "PT1H",

@@ -16,7 +16,7 @@ fn lose(bus: &Bus, body: &Value) -> Answer {
 }
 
 #[test]
-fn they_are_listed_with_who_holds_them_and_what() {
+fn they_are_listed_with_holders_and_contents() {
     let bus = Bus::with_sessions();
     assert_eq!(listed(&bus), Vec::<Value>::new());
     let mut peer = bus.client_as(&Open::named("worker-1"));
@@ -113,7 +113,7 @@ fn a_session_to_take_away_must_have_a_legal_id() {
 }
 
 #[test]
-fn the_record_tells_what_becomes_of_a_session() {
+fn the_record_shows_what_becomes_of_a_session() {
     let bus = Bus::with_sessions();
     let mut peer = bus.client_as(&Open::named("worker-1"));
     send_all(&mut peer, "q", &[("m", "s")]);

@@ -47,7 +47,7 @@ fn messages_without_a_taker_are_at_rest() {
 }
 
 #[test]
-fn what_is_busy_is_told_where_that_is_not_to_be_refused() {
+fn busy_parts_are_listed_on_request() {
     let (bus, mut peer, delivery) = locked();
     problems(&bus);
     let asked = json!({"within": 0, "refuse": false});
@@ -62,7 +62,7 @@ fn what_is_busy_is_told_where_that_is_not_to_be_refused() {
 }
 
 #[test]
-fn a_lock_is_told_with_its_holder() {
+fn a_lock_is_listed_with_its_holder() {
     let (bus, mut peer, delivery) = locked();
     let expected = json!([{"path": "q", "value": "1 locked by worker-1", "allowed": "at rest"}]);
     assert_eq!(problems(&bus), expected);

@@ -37,7 +37,7 @@ fn poison() -> Vec<Value> {
 }
 
 #[test]
-fn events_are_told_as_lines_where_these_are_asked_for() {
+fn events_are_rendered_as_lines_on_request() {
     let bus = Bus::with_queues(&["q"]);
     bus.client_as(&Open::named("worker-1"))
         .send_to("q", &Message::new("m"));

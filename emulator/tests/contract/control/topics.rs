@@ -26,7 +26,7 @@ fn kinds(events: &[Value]) -> String {
 }
 
 #[test]
-fn a_timeline_tells_who_got_a_message_and_by_which_rule() {
+fn a_timeline_shows_the_receiver_and_the_rule_of_a_message() {
     let bus = coloured();
     publish(&bus, "1", "blue");
     publish(&bus, "2", "red");

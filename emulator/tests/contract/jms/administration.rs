@@ -52,7 +52,7 @@ fn one_may_be_made_for_a_client_that_only_listens() {
 }
 
 #[test]
-fn an_export_says_whose_it_is_and_declares_the_same_again() {
+fn an_export_names_its_namespace_and_declares_the_same_again() {
     let bus = Bus::premium(&[]);
     let mut peer = bus.jms("c");
     let own = Attach::subscriber("a", "t", true, &["shared"]).selecting("n > 1");

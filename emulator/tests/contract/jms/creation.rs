@@ -92,7 +92,7 @@ fn names_follow_the_rules_of_the_service() {
 }
 
 #[test]
-fn only_who_may_manage_makes_anything() {
+fn only_a_client_with_manage_creates_entities() {
     let limited = r#""Tier":"premium","Keys":[{"Name":"all","Key":"a","Claims":["Manage","Send","Listen"]},
         {"Name":"some","Key":"b","Claims":["Send","Listen"]}]"#;
     let bus = Bus::configured(&queues(limited, &[("q", "")]));

@@ -51,7 +51,7 @@ fn one_authority_serves_every_emulator_and_is_shown_in_three_places() {
 }
 
 #[test]
-fn nothing_is_made_before_somebody_needs_it() {
+fn nothing_is_created_before_it_is_needed() {
     let directory = directory("lazy");
     let arguments = ["--amqps-port", "off", "--tls-directory", &text(&directory)];
     let process = Process::start(&arguments);

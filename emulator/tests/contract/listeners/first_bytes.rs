@@ -9,7 +9,7 @@ use servicebus_emulator::Options;
 use crate::support::*;
 
 #[test]
-fn health_is_told_at_both_paths_and_at_every_door() {
+fn health_is_served_at_both_paths_of_every_listener() {
     let bus = Bus::with_queues(&["q"]);
     for listener in [bus.http, Http(bus.amqp)] {
         for path in ["/health", "/$emulator/v1/health"] {
@@ -25,7 +25,7 @@ fn health_is_told_at_both_paths_and_at_every_door() {
 }
 
 #[test]
-fn amqp_is_spoken_at_the_door_of_http() {
+fn amqp_is_served_at_the_http_port() {
     let bus = Bus::with_queues(&["q"]);
     let mut peer = Peer::connect(bus.http.0);
     assert_eq!(
@@ -67,7 +67,7 @@ fn connections_that_say_nothing_are_in_nobodys_way() {
 }
 
 #[test]
-fn health_is_told_however_many_are_connected() {
+fn health_is_served_with_any_number_of_connections() {
     let bus = Bus::started(Options {
         config: parse(&queues("", &[("q", "")])),
         connections: 3,
@@ -126,7 +126,7 @@ fn a_head_that_others_may_read_differently_is_refused() {
 }
 
 #[test]
-fn a_head_behind_another_request_is_judged_as_the_first() {
+fn a_head_behind_another_request_is_checked_like_the_first() {
     let bus = Bus::with_queues(&["q"]);
     // Two bodies that look like a head, one of known length, the other chunked.
     let body = "GET /health HTTP/1.1\nHost: a\n\n";

@@ -122,10 +122,10 @@ fn a_handshake_that_stays_half_done_is_in_nobodys_way() {
 }
 
 #[test]
-fn nobody_is_waited_for_any_longer_than_said() {
+fn a_wait_ends_at_its_timeout() {
     let bus = Bus::started(Options {
         config: parse(&queues("", &[("q", "")])),
-        patience: Duration::from_millis(500),
+        timeout: Duration::from_millis(500),
         ..Options::default()
     });
     let ca = bus.ca();

@@ -10,7 +10,7 @@ use super::send_and_receive;
 use crate::support::*;
 
 #[test]
-fn amqp_goes_through_tls_at_every_door() {
+fn amqp_over_tls_is_served_by_every_listener() {
     let bus = Bus::with_queues(&["q"]);
     let ca = bus.ca();
     for listener in [bus.amqp, bus.http.0] {
@@ -39,7 +39,7 @@ fn http_goes_through_tls_at_every_door() {
 }
 
 #[test]
-fn a_client_that_trusts_somebody_else_is_not_served() {
+fn a_client_that_trusts_another_authority_is_not_served() {
     let process = Process::start(&[]);
     let stranger = rcgen_authority();
     let refused = Stream::secured(process.address("amqps"), "localhost", &stranger);

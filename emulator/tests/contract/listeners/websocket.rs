@@ -63,7 +63,7 @@ fn o51_at_another_path_there_is_none() {
 }
 
 #[test]
-fn a_request_that_is_no_upgrade_is_told_so() {
+fn a_request_without_upgrade_is_refused() {
     let bus = Bus::with_queues(&["q"]);
     let ask = |headers: &str| {
         let mut stream = Stream::plain(bus.http.0);

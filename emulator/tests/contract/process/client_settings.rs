@@ -9,7 +9,7 @@ const TWO: &str = r#"{"UserConfig":{"Namespaces":[
         "Keys":[{"Name":"worker","Key":"a key","Claims":["Listen"]}],"Address":"127.0.0.9"}}]}}"#;
 
 #[test]
-fn it_tells_name_ports_connection_string_and_authority() {
+fn it_prints_name_ports_connection_string_and_authority() {
     let directory = own_directory();
     let ca_file = format!("{directory}/ca.pem");
     let arguments = ["client-settings", "--tls-directory", &directory];
@@ -52,7 +52,7 @@ fn it_is_what_the_readme_shows() {
 }
 
 #[test]
-fn it_tells_of_every_namespace_at_the_ports_that_are_asked_for() {
+fn it_prints_every_namespace_at_the_requested_ports() {
     let file = TemporaryFile::new(TWO);
     let directory = own_directory();
     let text = printed(&[
@@ -109,7 +109,7 @@ pub(crate) fn own_directory() -> String {
 }
 
 #[test]
-fn az_is_told_where_the_emulator_is() {
+fn az_learns_the_address_of_the_emulator() {
     let directory = own_directory();
     let arguments = [
         "--print-env",
@@ -164,7 +164,7 @@ fn what_is_imported_is_a_configuration_that_check_accepts() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_path() {
+fn problems_are_reported_with_their_path() {
     let bicep = ["import", "../fixtures/arm/bicep.json"];
     let output = run(&bicep, &[]);
     assert_eq!(output.status.code(), Some(1));

@@ -289,7 +289,7 @@ fn what_is_declared_otherwise_changes_or_is_a_problem() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_served_is_told_of_in_a_sentence() {
+fn an_unusable_directory_is_reported() {
     let directory = Directory::new();
     let process = directory.start();
     assert_contains(&directory.refusal(None), "is in use by another process");

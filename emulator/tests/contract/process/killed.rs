@@ -16,22 +16,22 @@ use super::data::{Directory, kill};
 use crate::support::*;
 
 /// How long it may take until the next kill, and until everything is received in the end.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// A message in a queue.
-type Place = (&'static str, String);
+type QueuedMessage = (&'static str, String);
 
 /// The knowledge of the clients, which outlive the emulator.
 #[derive(Default)]
 struct Ledger {
     address: Mutex<Option<SocketAddr>>,
     /// Sends that were accepted, those of committed transactions among them.
-    accepted: Mutex<BTreeSet<Place>>,
+    accepted: Mutex<BTreeSet<QueuedMessage>>,
     /// Messages of transactions, each of which is sent to both queues.
     transactions: Mutex<BTreeSet<String>>,
     /// Received messages, and whether their completion was confirmed.
-    delivered: Mutex<BTreeMap<Place, bool>>,
-    again: Mutex<Vec<Place>>,
+    delivered: Mutex<BTreeMap<QueuedMessage, bool>>,
+    again: Mutex<Vec<QueuedMessage>>,
     sent: AtomicU64,
     /// Messages that have an id.
     made: AtomicU64,
@@ -54,7 +54,7 @@ fn what_was_accepted_outlives_kills() {
     arguments.extend(["--config", file.path()]);
     let ledger = Ledger::default();
     thread::scope(|scope| {
-        let over = Over(&ledger);
+        let over = StopOnDrop(&ledger);
         let mut process = Process::start(&arguments);
         ledger.serve_at(&process);
         for client in 0..clients {
@@ -84,9 +84,9 @@ fn what_was_accepted_outlives_kills() {
 }
 
 /// Ends the clients, also if the test fails.
-struct Over<'a>(&'a Ledger);
+struct StopOnDrop<'a>(&'a Ledger);
 
-impl Drop for Over<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.is_sent.store(true, Ordering::Relaxed);
         self.0.is_over.store(true, Ordering::Relaxed);
@@ -99,9 +99,9 @@ impl Ledger {
     }
 
     fn until(&self, what: &str, is_so: impl Fn() -> bool) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while !is_so() {
-            assert!(Instant::now() < deadline, "{what}: not within {PATIENCE:?}");
+            assert!(Instant::now() < deadline, "{what}: not within {TIMEOUT:?}");
             thread::sleep(Duration::from_millis(5));
         }
     }

@@ -354,7 +354,7 @@ fn what_may_succeed_later_is_sent_again() {
 }
 
 #[test]
-fn a_collector_that_takes_nothing_is_told_of_once() {
+fn a_collector_that_accepts_nothing_is_logged_once() {
     let collector = Collector::start(&[400; 100]);
     let process = start(&collector.endpoint(), &[DELAY]);
     for dropped in [2, 4, 6] {

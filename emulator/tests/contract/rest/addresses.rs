@@ -180,7 +180,7 @@ fn a_refusal_stands_in_the_timeline_with_its_tracking_id() {
 }
 
 #[test]
-fn several_namespaces_are_told_apart_by_host_and_by_key() {
+fn several_namespaces_are_distinguished_by_host_and_key() {
     let namespace = |name: &str, key: &str| {
         let key = json!({"Name": key, "Key": "secret", "Claims": ["Send", "Listen"]});
         json!({"Name": name, "Queues": [{"Name": "q"}], "Topics": [], "Emulator": {"Keys": [key]}})

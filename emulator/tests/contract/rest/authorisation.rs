@@ -122,7 +122,7 @@ fn a_token_that_proves_nothing_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_stranger_does_not_learn_which_names_exist() {
+fn a_client_without_rights_does_not_learn_which_names_exist() {
     let bus = keys("");
     let rest = bus.rest_with(None);
     let said = |name: &str| rest.send(name, &[], "x").refusal(401).replace(name, "…");
@@ -198,7 +198,7 @@ fn an_endless_body_is_cut_off() {
 }
 
 #[test]
-fn a_full_queue_is_told_from_an_empty_one() {
+fn a_full_queue_differs_from_an_empty_one() {
     let (_bus, rest) =
         Bus::configured(&queues("", &[("q", r#""MaxSizeInMegabytes":1"#)])).with_rest();
     let quarter = "x".repeat(250 * 1024);

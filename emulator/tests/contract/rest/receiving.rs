@@ -222,7 +222,7 @@ fn locks_belong_to_no_link_and_stay_whatever_happens_to_links() {
 }
 
 #[test]
-fn a_lock_of_the_one_door_is_settled_at_the_other() {
+fn a_lock_taken_over_http_is_settled_over_amqp() {
     let (bus, rest, lock) = locked("");
     let mut peer = bus.client();
     let token = lock.rsplit('/').next().and_then(|token| token.parse().ok());

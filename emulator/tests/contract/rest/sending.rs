@@ -93,7 +93,7 @@ fn duplicates_are_accepted_and_dropped() {
 }
 
 #[test]
-fn what_is_sent_wakes_those_who_wait_over_amqp() {
+fn a_sent_message_wakes_receivers_over_amqp() {
     let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let receiver = peer.receiver_with_credit("q", 1);
     bus.rest().send("q", &[], "hello");

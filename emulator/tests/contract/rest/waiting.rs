@@ -125,7 +125,7 @@ fn a_wait_ends_with_its_client() {
 }
 
 #[test]
-fn those_who_wait_are_served_in_the_order_in_which_they_came() {
+fn waiting_receivers_are_served_in_order_of_arrival() {
     let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let (mut peer, receiver) = bus.receiver("q");
     peer.credit(&receiver, 1);
@@ -216,7 +216,7 @@ fn a_request_counts_as_an_active_receiver_even_if_it_does_not_wait() {
 }
 
 #[test]
-fn an_advance_does_not_wait_for_those_who_wait() {
+fn an_advance_does_not_wait_for_waiting_receivers() {
     let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let waiting: Vec<_> = (0..10)
         .map(|_| rest.begin("POST", "/q/messages/head?timeout=30", &[], b""))

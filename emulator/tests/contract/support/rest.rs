@@ -121,8 +121,8 @@ impl Rest {
     pub(crate) fn begin_raw(&self, bytes: &[u8]) -> Pending {
         let mut stream = TcpStream::connect(self.address).expect("HTTP accepts");
         // Some requests wait for a minute by themselves.
-        let patience = Some(TIMEOUT * 3);
-        stream.set_read_timeout(patience).expect("it can be set");
+        let timeout = Some(TIMEOUT * 3);
+        stream.set_read_timeout(timeout).expect("it can be set");
         // A response may come before all of it is read, and the reader be gone: the response shows the result.
         let _ = stream.write_all(bytes);
         Pending(stream)

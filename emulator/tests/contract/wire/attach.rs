@@ -110,7 +110,7 @@ fn is_not_found(text: &str) -> bool {
 }
 
 #[test]
-fn nobody_sends_to_a_dead_letter_queue() {
+fn a_dead_letter_queue_refuses_senders() {
     let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     for path in ["q/$DeadLetterQueue", "q/$Transfer/$DeadLetterQueue"] {
         let refusal = peer.refused(&Attach::sender(path));
@@ -125,7 +125,7 @@ fn nobody_sends_to_a_dead_letter_queue() {
 
 /// .NET sends one on every receiver.
 #[test]
-fn an_empty_filter_is_none() {
+fn an_empty_filter_is_no_filter() {
     let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let mut source = vec![text("q")];
     source.resize(7, Value::Null);

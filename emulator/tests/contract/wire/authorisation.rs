@@ -52,7 +52,7 @@ fn show_key(peer: &mut Peer, resource: &str, name: &str, secret: &str) {
 }
 
 #[test]
-fn a_stranger_is_refused_and_does_not_learn_which_names_exist() {
+fn a_client_without_rights_is_refused_and_learns_no_names() {
     let bus = keys();
     let mut peer = bus.stranger();
     let mut refuse = |attach: fn(&str) -> Attach, name: &str, suffix: &str| {
@@ -175,7 +175,7 @@ fn a_key_gives_its_own_rights_only() {
 }
 
 #[test]
-fn whoever_may_something_learns_that_a_name_does_not_exist() {
+fn a_client_with_a_right_learns_that_a_name_does_not_exist() {
     let bus = keys();
     let mut listener = bus.stranger();
     show_key(&mut listener, "sb://localhost/", "listener", "l");

@@ -31,7 +31,7 @@ fn drained(peer: &mut Peer, link: &Link) -> Frame {
 }
 
 #[test]
-fn nobody_gets_more_than_was_asked_for() {
+fn no_receiver_gets_more_than_its_credit() {
     let (_bus, mut peer) = filled(10, 10).with_client();
     let receiver = peer.receiver("q");
     assert_eq!(transfers(&mut peer), 0, "without credit");
@@ -147,7 +147,7 @@ fn a_session_window_holds_deliveries_back() {
 }
 
 #[test]
-fn those_who_wait_are_served_in_the_order_in_which_they_came() {
+fn waiting_receivers_are_served_in_order_of_arrival() {
     let bus = Bus::with_queues(&["q"]);
     let mut peers = [1, 2, 3].map(|_| bus.client());
     let receivers = peers.each_mut().map(|peer| peer.receiver("q"));

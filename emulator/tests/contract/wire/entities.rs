@@ -85,7 +85,7 @@ fn a_queue_that_hands_nothing_out_loses_its_receivers_and_keeps_its_locks() {
 
 /// The client has not read the detach yet.
 #[test]
-fn a_settlement_that_crosses_the_detach_hears_why() {
+fn a_settlement_that_crosses_the_detach_gets_the_reason() {
     let mut all = attached("");
     all.bus.http.set_status("q", "Disabled");
     let answer = all.peer.settle(&all.held, accepted());

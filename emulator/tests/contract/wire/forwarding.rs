@@ -32,7 +32,7 @@ fn dead_letter(bus: &Bus, queue: &str, id: &str) {
 }
 
 #[test]
-fn nobody_receives_from_a_queue_that_forwards() {
+fn a_forwarding_queue_refuses_receivers() {
     let (bus, mut peer) = chain("", &["a", "b"]).with_client();
     let refusal = peer.refused(&Attach::receiver("a"));
     assert_eq!(refusal.condition, "amqp:not-allowed");

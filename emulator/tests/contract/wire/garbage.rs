@@ -7,14 +7,14 @@ use serde_amqp::Value;
 use crate::support::*;
 
 /// A well-behaved client beside the others.
-struct Bystander {
+struct WellBehavedClient {
     bus: Bus,
     peer: Peer,
     sender: Link,
     receiver: Link,
 }
 
-impl Bystander {
+impl WellBehavedClient {
     fn new() -> Self {
         let (bus, peer, sender, receiver) = Bus::with_queues(&["q", "theirs"]).with_links("q");
         Self {
@@ -35,7 +35,7 @@ impl Bystander {
 
 #[test]
 fn an_offence_costs_its_connection_session_or_link_and_no_other() {
-    let mut bystander = Bystander::new();
+    let mut bystander = WellBehavedClient::new();
     for (what, bytes, scope, condition) in offences() {
         let mut peer = bystander.bus.client();
         peer.next_handle = 0;
@@ -70,8 +70,8 @@ fn an_offence_costs_its_connection_session_or_link_and_no_other() {
 }
 
 #[test]
-fn whoever_speaks_something_else_is_told_what_is_spoken_here() {
-    let mut bystander = Bystander::new();
+fn an_unknown_protocol_is_answered_with_the_supported_one() {
+    let mut bystander = WellBehavedClient::new();
     for (header, answer) in [
         (b"AMQP\x00\x00\x09\x01", AMQP_HEADER),
         (b"AMQP\x00\x02\x00\x00", AMQP_HEADER),
@@ -89,7 +89,7 @@ fn whoever_speaks_something_else_is_told_what_is_spoken_here() {
 
 #[test]
 fn an_offence_before_the_first_session_ends_the_connection() {
-    let mut bystander = Bystander::new();
+    let mut bystander = WellBehavedClient::new();
     let begin = performative(0, BEGIN, &[Value::Null, uint(0), uint(1), uint(1)], &[]);
     let mut deep = vec![text("c"), text("h")];
     deep.resize(9, Value::Null);
@@ -125,7 +125,7 @@ fn an_offence_before_the_first_session_ends_the_connection() {
 #[test]
 fn random_bytes_do_no_harm() {
     let mut random = SmallRng::seed_from_u64(20_261_120);
-    let mut bystander = Bystander::new();
+    let mut bystander = WellBehavedClient::new();
     for round in 0..60 {
         let mut bytes = vec![0; random.random_range(1..2000)];
         random.fill_bytes(&mut bytes);

@@ -213,7 +213,7 @@ fn ids_have_at_most_128_characters() {
 }
 
 #[test]
-fn a_message_that_outgrows_the_limits_is_dead_lettered_whatever_the_settings() {
+fn a_message_that_exceeds_the_limits_is_dead_lettered_under_any_setting() {
     for outcome in [0, 1] {
         let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
         let message = Message::new("m").application("a", text(&"x".repeat(32_000)));

@@ -160,7 +160,7 @@ fn an_outcome_in_a_transaction_settles() {
 }
 
 #[test]
-fn all_other_clients_are_told_once() {
+fn other_clients_get_each_outcome_once() {
     let with_properties = Open {
         rest: [
             vec![uint(65_536), Value::Ushort(8191), uint(30_000)],

@@ -124,7 +124,7 @@ fn a_new_subscription_has_one_rule_that_selects_everything() {
 }
 
 #[test]
-fn rules_are_told_with_the_types_of_the_service() {
+fn rules_are_listed_with_the_types_of_the_service() {
     let never = json!({"Name": "4-never", "Properties": {"FilterType": "False"}});
     let (bus, mut peer, node) = ruled(rules(&[never]));
     bus.http.advance(7200.0);

@@ -59,7 +59,7 @@ fn the_flags_of_modified_differ_from_sdk_to_sdk_and_mean_the_same() {
 
 /// Go sends both empty where it was given none.
 #[test]
-fn an_empty_reason_is_none() {
+fn an_empty_reason_is_no_reason() {
     let (_bus, mut peer, receiver) = receiving(&["a"]);
     let delivery = peer.receive_one(&receiver);
     let info = map([

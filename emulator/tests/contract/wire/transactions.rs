@@ -128,7 +128,7 @@ fn work_may_be_on_other_sessions_than_the_coordinator() {
 }
 
 #[test]
-fn the_timeline_tells_the_story() {
+fn the_timeline_shows_the_history() {
     let (bus, mut peer, sender, receiver) = bus_with(&["a"]);
     let (coordinator, transaction) = peer.replace_in_transaction(&receiver, &sender, "b");
     peer.commit(&coordinator, &transaction).unwrap();

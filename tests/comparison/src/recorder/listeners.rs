@@ -102,7 +102,7 @@ impl TlsConfig {
 
     fn config(&self) -> io::Result<Arc<ServerConfig>> {
         let made = self.config.get_or_init(|| {
-            let issued = servicebus_emulator::vouched(self.address.to_string());
+            let issued = servicebus_emulator::issue_certificate(self.address.to_string());
             let issued = issued.map_err(|error| error.to_string())?;
             Ok(issued.config)
         });

@@ -56,7 +56,7 @@ impl Entity {
         wanted: Option<&SessionName>,
         access: SessionAccess,
     ) -> Result<Option<AcceptedSession>, AcceptSessionError> {
-        self.verb(cx, |entity, cx| match wanted {
+        self.client_operation(cx, |entity, cx| match wanted {
             Some(name) => entity.hold_session(cx, id, mode, name, access),
             None => {
                 entity.await_session(cx, id, mode, access);

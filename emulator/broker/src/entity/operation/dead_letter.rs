@@ -107,7 +107,7 @@ impl TransferFailure {
     }
 
     /// Returns whether a later attempt may succeed.
-    pub(crate) fn may_pass(&self) -> bool {
+    pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Refused(
                 SendError::NotFound(_)

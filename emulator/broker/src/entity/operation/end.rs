@@ -28,14 +28,14 @@ impl Entity {
         before: Timestamp,
         session: Option<&SessionName>,
     ) -> usize {
-        self.verb(cx, |entity, cx| {
+        self.client_operation(cx, |entity, cx| {
             let store = entity.store(kind);
             let is_older = |offset: &Offset| {
                 let entry = store.get(*offset);
                 entry.is_some_and(|entry| entry.enqueued_at() < before)
             };
             let is_free = |offset: &Offset| {
-                let lock = store.session_lock_over(*offset);
+                let lock = store.session_lock_of(*offset);
                 lock.is_none_or(|lock| lock.client == cx.client)
             };
             // A dead letter keeps its enqueue time in the queue, so that older ones may follow newer ones.
@@ -53,7 +53,7 @@ impl Entity {
     /// Removes every message, locked ones and dead letters included, all ids of duplicate detection, and all sessions with
     /// their states. Receivers and their credit stay, but the holders of sessions have lost them.
     pub fn reset(&mut self, cx: &mut Context<'_>) {
-        self.verb(cx, |entity, cx| {
+        self.client_operation(cx, |entity, cx| {
             entity.forget_sessions(cx);
             for kind in SubQueue::ALL {
                 let store = entity.store_mut(kind);
@@ -86,7 +86,7 @@ impl Entity {
 
     /// Empties the entity without reading its contents, and refuses all operations with this reason from now on. Its
     /// description and the rules of a topic stay.
-    pub fn break_down(&mut self, now: Timestamp, reason: Arc<str>) {
+    pub fn mark_broken(&mut self, now: Timestamp, reason: Arc<str>) {
         let mut description = mem::take(&mut self.description);
         // The entity must stay until its failure has been seen.
         description.auto_delete_on_idle = None;
@@ -119,14 +119,14 @@ impl Entity {
 
     /// Panics if a test asks for it: when a message with the id `panic-in-` and the entity's path becomes active there.
     #[cfg(feature = "panics")]
-    pub(crate) fn panic_if_asked(&self, message: &crate::message::Message) {
+    pub(crate) fn panic_for_test(&self, message: &crate::message::Message) {
         let id = message.id();
         let is_here = id.strip_prefix("panic-in-") == Some(self.path.as_str());
         assert!(!is_here, "a test wanted this");
     }
 
     /// Fails if the entity is broken.
-    pub fn check_whole(&self) -> Result<(), SendError> {
+    pub fn check_not_broken(&self) -> Result<(), SendError> {
         match &self.broken {
             None => Ok(()),
             Some(reason) => Err(SendError::Broken {
@@ -145,30 +145,30 @@ impl Entity {
         let is_kept = self.auto_delete != AutoDelete::Active
             || self.description.forwards()
             || self.active.scheduled() > 0
-            || self.is_awaited();
+            || self.has_waiting_receiver();
         (!is_kept).then(|| self.used_at + idle)
     }
 
     /// Returns the time of the last use as of `now`: `now` itself while a receiver waits, which counts as use all the time.
     pub fn last_used(&self, now: Timestamp) -> Timestamp {
-        match self.is_awaited() {
+        match self.has_waiting_receiver() {
             true => now,
             false => self.used_at,
         }
     }
 
-    pub(crate) fn is_awaited(&self) -> bool {
-        self.stores().any(MessageStore::is_awaited)
+    pub(crate) fn has_waiting_receiver(&self) -> bool {
+        self.stores().any(MessageStore::has_waiting_receiver)
     }
 
     /// Records a use of the entity by a client elsewhere.
     pub fn touch(&mut self, cx: &mut Context<'_>) {
-        self.verb(cx, |_, _| ());
+        self.client_operation(cx, |_, _| ());
     }
 
     /// Cancels the pending deletion if the entity was used through its subscriptions at `used` and its idle time is not over
     /// since; returns whether it stays, which it also does if it was used directly after it asked to be deleted.
-    pub fn stay(&mut self, cx: &mut Context<'_>, used: Timestamp) -> bool {
+    pub fn cancel_idle_deletion(&mut self, cx: &mut Context<'_>, used: Timestamp) -> bool {
         if self.auto_delete == AutoDelete::Active {
             return true;
         }
@@ -184,7 +184,7 @@ impl Entity {
     }
 
     /// Asks once for the deletion of the entity with its contents.
-    pub(crate) fn become_idle(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn request_idle_deletion(&mut self, cx: &mut Context<'_>) {
         let has_subscriptions = |rules: &Arc<RuleSet>| rules.subscriptions().next().is_some();
         self.auto_delete = match self.rules().is_some_and(has_subscriptions) {
             true => AutoDelete::Pending,

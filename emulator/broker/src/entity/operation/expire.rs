@@ -16,7 +16,7 @@ impl Entity {
     pub fn handle_timeout(&mut self, cx: &mut Context<'_>) -> usize {
         let done = self.run_due(cx);
         if !self.is_behind && self.idle_at().is_some_and(|at| at <= cx.now) {
-            self.become_idle(&mut cx.at(cx.now));
+            self.request_idle_deletion(&mut cx.at(cx.now));
         }
         done
     }
@@ -58,7 +58,7 @@ impl Entity {
             self.reserve(cx);
         }
         for kind in SubQueue::ALL {
-            self.store_mut(kind).came_up_to_date();
+            self.store_mut(kind).update_bounds();
         }
         done
     }
@@ -80,7 +80,7 @@ impl Entity {
             return;
         }
         if !self.dead_letter_exhausted(cx, kind, offset) {
-            self.store_mut(kind).put_back(offset);
+            self.store_mut(kind).requeue(offset);
         }
     }
 
@@ -109,7 +109,7 @@ impl Entity {
         store.record(cx, offset, EventKind::LockExpired { delivery_count });
         self.requeue_or_dead_letter(cx, kind, offset);
         if let Some(former) = former {
-            self.store_mut(kind).note_returned(offset, former);
+            self.store_mut(kind).mark_returned(offset, former);
         }
     }
 

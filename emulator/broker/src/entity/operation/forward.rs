@@ -158,13 +158,13 @@ impl Entity {
         source: SubQueue,
         messages: Vec<Transfer>,
     ) -> Vec<Result<(), TransferFailure>> {
-        self.verb(cx, |entity, cx| {
+        self.client_operation(cx, |entity, cx| {
             let mut answers = Vec::with_capacity(messages.len());
             for transfer in messages {
                 let answer = entity.accept_transfer(&mut cx.at(cx.now), transfer);
                 let answer = answer.map_err(TransferFailure::from);
                 let waits = source == SubQueue::DeadLetter
-                    && answer.as_ref().is_err_and(TransferFailure::may_pass);
+                    && answer.as_ref().is_err_and(TransferFailure::is_transient);
                 answers.push(answer);
                 if waits {
                     break;
@@ -192,7 +192,7 @@ impl Entity {
             return Ok(());
         }
         let session = self.active.session_of(&transfer.message);
-        let cause = self.cause_of_arrival(session, transfer.message.outgrown());
+        let cause = self.cause_of_arrival(session, transfer.message.exceeds_header_limit());
         let offset = self.active.next_offset();
         let entry = Entry::new(transfer.message, cx.now, transfer.enqueued_number)
             .in_partition(self.partition(key.as_deref()))
@@ -223,11 +223,11 @@ impl Entity {
     pub(crate) fn cause_of_arrival(
         &self,
         session: Option<Slot>,
-        outgrown: bool,
+        exceeds_header_limit: bool,
     ) -> Option<DeadLetterCause> {
         let lacks_session = self.active.policy().has_sessions() && session.is_none();
         let no_session = lacks_session.then_some(DeadLetterCause::NoSession);
-        no_session.or_else(|| outgrown.then_some(DeadLetterCause::HeaderSize))
+        no_session.or_else(|| exceeds_header_limit.then_some(DeadLetterCause::HeaderSize))
     }
 
     /// Completes a transfer by its results. Messages without a result stay, as do those that a former target refused.
@@ -281,7 +281,7 @@ impl Entity {
             (SubQueue::Active, failure) => {
                 self.dead_letter_by_rule(cx, offset, DeadLetterCause::Transfer(failure));
             }
-            (_, failure) if failure.may_pass() => {
+            (_, failure) if failure.is_transient() => {
                 let retry_at = cx.now + RETRY_INTERVAL;
                 self.store_mut(kind).pause_forwards(retry_at);
             }

@@ -51,7 +51,7 @@ pub struct InspectedMessage {
 
 /// An action of an operator on a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Act {
+pub enum MessageAction {
     /// Delete it.
     Delete,
     /// Move it to the dead-letter queue.
@@ -69,7 +69,7 @@ pub enum Act {
 
 /// Why an action on a message failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum ActError {
+pub enum MessageActionError {
     /// There is no such message.
     #[error("there is no message {0}")]
     NotFound(SequenceNumber),
@@ -99,7 +99,7 @@ pub enum ActError {
 pub enum ResubmitError {
     /// It cannot be removed from its store.
     #[error(transparent)]
-    Source(#[from] ActError),
+    Source(#[from] MessageActionError),
     /// The target does not accept it.
     #[error(transparent)]
     Target(#[from] SendError),
@@ -110,7 +110,7 @@ pub enum ResubmitError {
 
 /// The location of a message to resubmit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Held {
+pub struct MessageLocation {
     /// The index of its entity in the given entities.
     pub entity: usize,
     /// The store.
@@ -122,17 +122,17 @@ pub struct Held {
 /// Sends `message` to the entity at index `target` and removes the one that it replaces, or does nothing.
 pub fn resubmit(
     entities: &mut [&mut Entity],
-    held: Held,
+    held: MessageLocation,
     target: usize,
     message: Message,
     cx: &mut Context<'_>,
 ) -> Result<SequenceNumber, ResubmitError> {
     let source = &mut entities[held.entity];
     source.handle_timeout(cx);
-    source.check_act(held.kind, held.number, &Act::Delete)?;
+    source.check_action(held.kind, held.number, &MessageAction::Delete)?;
     let sent = entities[target].send(cx, message)?;
     let sent = sent.ok_or(ResubmitError::Duplicate)?;
-    entities[held.entity].act(cx, held.kind, held.number, &Act::Delete)?;
+    entities[held.entity].apply_action(cx, held.kind, held.number, &MessageAction::Delete)?;
     Ok(sent)
 }
 
@@ -183,33 +183,35 @@ impl Entity {
     }
 
     /// Performs an action on the message with this sequence number.
-    pub fn act(
+    pub fn apply_action(
         &mut self,
         cx: &mut Context<'_>,
         kind: SubQueue,
         number: SequenceNumber,
-        act: &Act,
-    ) -> Result<(), ActError> {
-        self.verb(cx, |entity, cx| {
-            let state = entity.check_act(kind, number, act)?;
+        act: &MessageAction,
+    ) -> Result<(), MessageActionError> {
+        self.client_operation(cx, |entity, cx| {
+            let state = entity.check_action(kind, number, act)?;
             let offset = number.offset();
             match act {
-                Act::Delete => {
+                MessageAction::Delete => {
                     let store = entity.store_mut(kind);
                     store.record(cx, offset, EventKind::Deleted);
                     store.remove(offset);
                 }
-                Act::DeadLetter {
+                MessageAction::DeadLetter {
                     reason,
                     description,
                 } => {
                     let cause = DeadLetterCause::Client(reason.clone(), description.clone());
                     let dead = entity.dead_letter(cx, offset, cause, &PropertyChanges::new());
-                    dead.map_err(|_| ActError::Undecodable(number))?;
+                    dead.map_err(|_| MessageActionError::Undecodable(number))?;
                 }
-                Act::LoseLock => entity.expire_lock(&mut cx.at(cx.now), kind, offset),
-                Act::Activate if state == MessageState::Scheduled => entity.activate(cx, offset),
-                Act::Activate => {
+                MessageAction::LoseLock => entity.expire_lock(&mut cx.at(cx.now), kind, offset),
+                MessageAction::Activate if state == MessageState::Scheduled => {
+                    entity.activate(cx, offset)
+                }
+                MessageAction::Activate => {
                     let store = entity.store_mut(kind);
                     let moved_to = number;
                     store.record(cx, offset, EventKind::Activated { moved_to });
@@ -221,33 +223,37 @@ impl Entity {
     }
 
     /// Returns the offset of the message if its state allows the action.
-    fn check_act(
+    fn check_action(
         &self,
         kind: SubQueue,
         number: SequenceNumber,
-        act: &Act,
-    ) -> Result<MessageState, ActError> {
+        act: &MessageAction,
+    ) -> Result<MessageState, MessageActionError> {
         use MessageState::{Active, Deferred, Locked, Scheduled, Transfer};
         let store = self.store(kind);
         let entry = store.numbered(number);
-        let entry = entry.ok_or(ActError::NotFound(number))?;
+        let entry = entry.ok_or(MessageActionError::NotFound(number))?;
         let state = entry.message_state();
         let allowed = match (act, state) {
-            (Act::Delete, Locked | Transfer) => Some("neither locked nor about to be forwarded"),
-            (Act::DeadLetter { .. }, _) if kind != SubQueue::Active => {
-                return Err(ActError::DeadLetter(number));
+            (MessageAction::Delete, Locked | Transfer) => {
+                Some("neither locked nor about to be forwarded")
             }
-            (Act::DeadLetter { .. }, Locked | Scheduled | Transfer) => Some("active or deferred"),
-            (Act::LoseLock, Locked) if store.policy().has_sessions() => {
-                return Err(ActError::UnderSession(number));
+            (MessageAction::DeadLetter { .. }, _) if kind != SubQueue::Active => {
+                return Err(MessageActionError::DeadLetter(number));
             }
-            (Act::LoseLock, Active | Deferred | Scheduled | Transfer) => Some("locked"),
-            (Act::Activate, Active | Locked | Transfer) => Some("scheduled or deferred"),
+            (MessageAction::DeadLetter { .. }, Locked | Scheduled | Transfer) => {
+                Some("active or deferred")
+            }
+            (MessageAction::LoseLock, Locked) if store.policy().has_sessions() => {
+                return Err(MessageActionError::UnderSession(number));
+            }
+            (MessageAction::LoseLock, Active | Deferred | Scheduled | Transfer) => Some("locked"),
+            (MessageAction::Activate, Active | Locked | Transfer) => Some("scheduled or deferred"),
             _ => None,
         };
         match allowed {
             None => Ok(state),
-            Some(allowed) => Err(ActError::State {
+            Some(allowed) => Err(MessageActionError::State {
                 number,
                 state,
                 allowed,

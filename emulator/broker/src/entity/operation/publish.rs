@@ -50,7 +50,7 @@ pub(crate) fn copies_of(
     let message = &transfer.message;
     let in_client_time = (ahead != 0).then(|| {
         let mut message = message.clone();
-        message.enter(-ahead);
+        message.shift_to_namespace_time(-ahead);
         message
     });
     let seen = in_client_time.as_ref().unwrap_or(message);
@@ -73,7 +73,7 @@ pub(crate) fn copies_of(
         for rule in &rules {
             let edited = edited(rule, seen, &properties, ids);
             if let Some((mut message, failure)) = edited {
-                message.enter(ahead);
+                message.shift_to_namespace_time(ahead);
                 let copy = MessageCopy {
                     sent: Some(transfer.message.clone()),
                     ..copy(transfer, message, &rule.name, failure)
@@ -145,7 +145,7 @@ fn system(transfer: &Transfer, ahead: i64) -> System<'_> {
 impl Entity {
     /// Accepts the topic's copies for this subscription. This is no use of the subscription (semantics §5).
     pub(crate) fn accept_copies(&mut self, cx: &mut Context<'_>, copies: Vec<MessageCopy>) {
-        if self.check_whole().is_err() {
+        if self.check_not_broken().is_err() {
             return;
         }
         self.follow_up(cx, |entity, cx| {
@@ -167,7 +167,7 @@ impl Entity {
         let session = self
             .active
             .session_of(copy.sent.as_ref().unwrap_or(&copy.message));
-        let cause = self.cause_of_arrival(session, copy.message.outgrown());
+        let cause = self.cause_of_arrival(session, copy.message.exceeds_header_limit());
         let offset = self.active.next_offset();
         let rule = cx.events.text(&copy.rule);
         let number = offset.in_partition(copy.partition);

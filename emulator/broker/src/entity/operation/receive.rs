@@ -69,7 +69,7 @@ impl Entity {
         id: ReceiverId,
         credit: u32,
     ) {
-        self.verb(cx, |entity, cx| {
+        self.client_operation(cx, |entity, cx| {
             let store = entity.store_mut(kind);
             if let Some(sessions) = store.sessions_mut() {
                 sessions.credit_changed(id);
@@ -89,21 +89,21 @@ impl Entity {
     }
 
     /// Returns whether a receiver with a selector has not looked at every ready message yet: it is woken to continue.
-    pub fn is_looking(&self, kind: SubQueue, id: ReceiverId) -> bool {
-        self.store(kind).receivers().is_looking(id)
+    pub fn is_searching(&self, kind: SubQueue, id: ReceiverId) -> bool {
+        self.store(kind).receivers().is_searching(id)
     }
 
     /// Returns whether a receiver can get nothing more for now: nothing is reserved for it, and it has looked at every ready
     /// message.
     pub fn is_drained(&self, kind: SubQueue, id: ReceiverId) -> bool {
         let receivers = self.store(kind).receivers();
-        receivers.reserved_to(id) == 0 && !receivers.is_looking(id)
+        receivers.reserved_to(id) == 0 && !receivers.is_searching(id)
     }
 
     /// Removes a receiver. Its reserved messages are ready again as if they had not been reserved; its locks follow decision
     /// D2; its session is free at once.
     pub fn detach_receiver(&mut self, cx: &mut Context<'_>, kind: SubQueue, id: ReceiverId) {
-        self.verb(cx, |entity, cx| {
+        self.client_operation(cx, |entity, cx| {
             for offset in entity.store_mut(kind).detach(id).offsets() {
                 entity.store(kind).record(cx, offset, EventKind::Released);
                 entity.requeue_or_dead_letter(cx, kind, offset);
@@ -117,17 +117,17 @@ impl Entity {
     /// Removes a receiver that is not a link, such as an HTTP request: its reserved messages are ready again, its locks stay
     /// until they are settled or end.
     pub fn detach_keeping_locks(&mut self, cx: &mut Context<'_>, kind: SubQueue, id: ReceiverId) {
-        self.verb(cx, |entity, _| drop(entity.store_mut(kind).detach(id)));
+        self.client_operation(cx, |entity, _| drop(entity.store_mut(kind).detach(id)));
     }
 
     /// Returns the message that a receiver would take next, and its receive mode.
-    pub fn next_assigned(
+    pub fn next_reserved(
         &mut self,
         cx: &mut Context<'_>,
         kind: SubQueue,
         id: ReceiverId,
     ) -> Option<(ReceiveMode, DeliveryView<'_>)> {
-        self.verb(cx, |entity, _| {
+        self.client_operation(cx, |entity, _| {
             let store = entity.store_mut(kind);
             if store.receivers().reserved_to(id) == 0 {
                 // It selects, and was told to look at more: it has come.
@@ -143,18 +143,18 @@ impl Entity {
     /// determines the receiver.
     pub fn has_other_receiver(&self, kind: SubQueue, id: ReceiverId) -> bool {
         let store = self.store(kind);
-        store.sessions().is_none() && store.receivers().waiting_beside(id).is_some()
+        store.sessions().is_none() && store.receivers().next_except(id).is_some()
     }
 
     /// Moves the first message reserved for a receiver to the next other receiver with credit; returns whether there is one.
     /// The receiver keeps its credit.
-    pub fn give_to_another(
+    pub fn move_to_other_receiver(
         &mut self,
         cx: &mut Context<'_>,
         kind: SubQueue,
         id: ReceiverId,
     ) -> bool {
-        self.verb(cx, |entity, cx| {
+        self.client_operation(cx, |entity, cx| {
             // It was woken for what it does not take now.
             entity.store_mut(kind).listen(id);
             let is_possible = entity.has_other_receiver(kind, id);
@@ -173,7 +173,7 @@ impl Entity {
         bytes: usize,
         taken: &mut Vec<Delivery>,
     ) {
-        self.verb(cx, |entity, cx| {
+        self.client_operation(cx, |entity, cx| {
             let store = entity.store_mut(kind);
             let mut size = 0;
             for _ in 0..max {
@@ -183,7 +183,7 @@ impl Entity {
                 let Some((offset, mode)) = store.acquire(id) else {
                     break;
                 };
-                let delivery = store.hand_out(cx, offset, mode, id);
+                let delivery = store.deliver(cx, offset, mode, id);
                 size += delivery
                     .as_ref()
                     .map_or(0, |delivery| ADDED + delivery.message.size() as usize);
@@ -204,7 +204,7 @@ impl MessageStore {
     }
 
     /// Hands an entry to a receiver for which it is reserved, or which asked for its sequence number.
-    pub(crate) fn hand_out(
+    pub(crate) fn deliver(
         &mut self,
         cx: &mut Context<'_>,
         offset: Offset,
@@ -214,7 +214,7 @@ impl MessageStore {
         let nonce = LockNonce::generate(cx.ids);
         match mode {
             ReceiveMode::PeekLock => self.take_locked(cx, offset, nonce, receiver),
-            ReceiveMode::ReceiveAndDelete => self.take_away(cx, offset, nonce),
+            ReceiveMode::ReceiveAndDelete => self.receive_and_delete(cx, offset, nonce),
         }
     }
 
@@ -225,7 +225,7 @@ impl MessageStore {
         nonce: LockNonce,
         receiver: ReceiverId,
     ) -> Option<Delivery> {
-        let governing = self.session_lock_over(offset);
+        let governing = self.session_lock_of(offset);
         let until = governing.map_or_else(|| self.policy().lock_until(cx.now), |lock| lock.until);
         let token = LockToken::new(nonce, offset);
         let entry = self.get(offset)?;
@@ -256,7 +256,7 @@ impl MessageStore {
         Some(delivery)
     }
 
-    fn take_away(
+    fn receive_and_delete(
         &mut self,
         cx: &mut Context<'_>,
         offset: Offset,
@@ -332,7 +332,7 @@ impl Entity {
         id: ReceiverId,
         session: Option<&SessionName>,
     ) -> Result<Vec<Delivery>, ReceiveDeferredError> {
-        self.verb(cx, |entity, cx| {
+        self.client_operation(cx, |entity, cx| {
             if !entity.description.status.can_receive() {
                 return Err(ReceiveDeferredError::Disabled);
             }
@@ -359,7 +359,7 @@ impl Entity {
             }
             let each = numbers
                 .iter()
-                .filter_map(|number| store.hand_out(cx, number.offset(), mode, id));
+                .filter_map(|number| store.deliver(cx, number.offset(), mode, id));
             Ok(each.collect())
         })
     }
@@ -374,7 +374,7 @@ impl MessageStore {
     ) -> Option<&Entry> {
         let offset = number.offset();
         let entry = self.get(offset)?;
-        let found = entry.is_set_aside()
+        let found = entry.is_deferred_unlocked()
             && entry.number(offset) == number
             && session.is_none_or(|name| self.belongs(offset, entry, name));
         found.then_some(entry)

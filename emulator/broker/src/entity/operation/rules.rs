@@ -101,7 +101,7 @@ impl Entity {
         cx: &mut Context<'_>,
         change: impl FnOnce(&mut RuleSet) -> T,
     ) -> Option<T> {
-        self.verb(cx, |entity, _| entity.with_rules(change))
+        self.client_operation(cx, |entity, _| entity.with_rules(change))
     }
 
     fn with_rules<T>(&mut self, change: impl FnOnce(&mut RuleSet) -> T) -> Option<T> {

@@ -104,7 +104,7 @@ impl Entity {
         cx: &mut Context<'_>,
         message: Message,
     ) -> Result<Option<SequenceNumber>, SendError> {
-        self.verb(cx, |entity, cx| {
+        self.client_operation(cx, |entity, cx| {
             entity.check_quota(message.size())?;
             entity.check_room(cx)?;
             let key = entity.own_key(&message)?;
@@ -119,7 +119,7 @@ impl Entity {
         cx: &mut Context<'_>,
         messages: Vec<Message>,
     ) -> Result<Vec<Option<SequenceNumber>>, SendError> {
-        self.verb(cx, |entity, cx| {
+        self.client_operation(cx, |entity, cx| {
             entity.check_quota(messages.iter().map(Message::size).sum())?;
             entity.check_room(cx)?;
             if messages.iter().any(|message| entity.lacks_session(message)) {
@@ -135,7 +135,7 @@ impl Entity {
 
     /// Checks whether the entity has room for so many bytes.
     pub(crate) fn check_quota(&self, bytes: u64) -> Result<(), SendError> {
-        self.check_whole()?;
+        self.check_not_broken()?;
         if matches!(self.auto_delete, AutoDelete::Deleting | AutoDelete::Deleted) {
             // It has asked to be deleted: new messages would be lost with it.
             return Err(SendError::NotFound(self.path.clone()));
@@ -262,7 +262,7 @@ impl Entity {
     /// Stores an entry as active, in its session if the entity has sessions.
     pub(crate) fn enqueue(&mut self, cx: &mut Context<'_>, entry: Entry, session: Option<Slot>) {
         #[cfg(feature = "panics")]
-        self.panic_if_asked(entry.message());
+        self.panic_for_test(entry.message());
         let lifetime = self.active.policy().lifetime(entry.time_to_live());
         let kind = EventKind::Enqueued {
             message_id: cx.events.text(&entry.message().id()),
@@ -298,7 +298,7 @@ impl Entity {
         cx: &mut Context<'_>,
         numbers: &[SequenceNumber],
     ) -> Result<(), CancelError> {
-        self.verb(cx, |entity, cx| {
+        self.client_operation(cx, |entity, cx| {
             let store = &mut entity.active;
             let is_scheduled = |number: &SequenceNumber| {
                 let entry = store.get(number.offset());

@@ -7,7 +7,7 @@ use crate::entity::Entity;
 use crate::entity::operation::send::SendError;
 use crate::event::{EventKind, Text};
 use crate::ids::{ClientId, ReceiverId, SessionName, SubQueue};
-use crate::store::sessions::{Ended, Session, Sessions, Slot};
+use crate::store::sessions::{EndedLock, Session, Sessions, Slot};
 use crate::time::Timestamp;
 
 /// Maximum number of messages that lose their locks together with their session in one step.
@@ -47,7 +47,7 @@ impl Entity {
         client: ClientId,
         session: &SessionName,
     ) -> Result<Timestamp, SessionError> {
-        self.verb(cx, |entity, cx| {
+        self.client_operation(cx, |entity, cx| {
             let slot = entity.session_of_client(client, session)?;
             let renewed = entity.active.renew_session(slot, cx.now);
             let lost = || SessionError::LockLost(session.clone());
@@ -166,7 +166,7 @@ impl Entity {
         self.active.sessions().map_or_else(Vec::new, Sessions::held)
     }
 
-    fn release_session(&mut self, cx: &mut Context<'_>, slot: Slot) -> Option<Ended> {
+    fn release_session(&mut self, cx: &mut Context<'_>, slot: Slot) -> Option<EndedLock> {
         self.end_session(cx, slot, |session| EventKind::SessionReleased { session })
     }
 
@@ -176,7 +176,7 @@ impl Entity {
         cx: &mut Context<'_>,
         slot: Slot,
         kind: impl FnOnce(Text) -> EventKind,
-    ) -> Option<Ended> {
+    ) -> Option<EndedLock> {
         let ended = self.active.end_session(slot)?;
         self.record_session(cx, &ended.session, kind);
         Some(ended)

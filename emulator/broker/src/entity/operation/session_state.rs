@@ -37,7 +37,7 @@ impl Entity {
         client: ClientId,
         session: &SessionName,
     ) -> Result<Option<Bytes>, SessionError> {
-        self.verb(cx, |entity, _| {
+        self.client_operation(cx, |entity, _| {
             let slot = entity.session_of_client(client, session)?;
             let session = entity.active.sessions().and_then(|all| all.get(slot));
             let state = session.and_then(|session| session.state());
@@ -53,7 +53,7 @@ impl Entity {
         session: &SessionName,
         state: Option<Bytes>,
     ) -> Result<(), SessionError> {
-        self.verb(cx, |entity, cx| {
+        self.client_operation(cx, |entity, cx| {
             let slot = entity.session_of_client(client, session)?;
             let state = state.filter(|state| !state.is_empty());
             let size = state.as_ref().map(|state| state.len() as u64);

@@ -74,7 +74,7 @@ impl Entity {
         token: LockToken,
         outcome: Outcome,
     ) -> Result<(), SettleError> {
-        self.verb(cx, |entity, cx| {
+        self.client_operation(cx, |entity, cx| {
             entity.check_settling()?;
             let store = entity.store(kind);
             let offset = store.find_lock(token, cx.now);
@@ -100,14 +100,14 @@ impl Entity {
             Outcome::Abandon { changes } => {
                 let delivery_count = store.count_delivery(offset, &changes)?;
                 store.record(cx, offset, EventKind::Abandoned { delivery_count });
-                if !self.dead_letter_outgrown(cx, kind, offset, &changes) {
+                if !self.dead_letter_exceeding_headers(cx, kind, offset, &changes) {
                     self.requeue_or_dead_letter(cx, kind, offset);
                 }
             }
             Outcome::Defer { changes } => {
                 store.count_delivery(offset, &changes)?;
                 store.record(cx, offset, EventKind::Deferred);
-                if !self.dead_letter_outgrown(cx, kind, offset, &changes)
+                if !self.dead_letter_exceeding_headers(cx, kind, offset, &changes)
                     && !self.dead_letter_exhausted(cx, kind, offset)
                 {
                     self.store_mut(kind).defer(offset);
@@ -140,7 +140,7 @@ impl Entity {
         tokens: &[LockToken],
         outcome: &Outcome,
     ) -> Result<(), SettleError> {
-        self.verb(cx, |entity, cx| {
+        self.client_operation(cx, |entity, cx| {
             entity.check_settling()?;
             entity.find_locks(cx.now, kind, tokens)?;
             // All other errors come from the outcome, which the locks share: they occur for the first one.
@@ -168,7 +168,7 @@ impl Entity {
 
     /// Ends the lock of a message as if its time were over; returns false if the lock has ended, or is that of a session.
     pub fn lose_lock(&mut self, cx: &mut Context<'_>, kind: SubQueue, token: LockToken) -> bool {
-        self.verb(cx, |entity, cx| {
+        self.client_operation(cx, |entity, cx| {
             let store = entity.store(kind);
             let locked = store.locked_by(token);
             let offset = locked.filter(|_| !store.policy().has_sessions());
@@ -204,7 +204,7 @@ impl Entity {
     }
 
     /// Dead-letters a message whose changed properties exceed the limit (decision D23).
-    fn dead_letter_outgrown(
+    fn dead_letter_exceeding_headers(
         &mut self,
         cx: &mut Context<'_>,
         kind: SubQueue,
@@ -212,13 +212,13 @@ impl Entity {
         changes: &PropertyChanges,
     ) -> bool {
         let entry = self.store(kind).get(offset);
-        let outgrown = kind == SubQueue::Active
+        let exceeds_header_limit = kind == SubQueue::Active
             && !changes.is_empty()
-            && entry.is_some_and(|entry| entry.message().outgrown());
-        if outgrown {
+            && entry.is_some_and(|entry| entry.message().exceeds_header_limit());
+        if exceeds_header_limit {
             self.dead_letter_by_rule(cx, offset, DeadLetterCause::HeaderSize);
         }
-        outgrown
+        exceeds_header_limit
     }
 }
 
@@ -233,7 +233,7 @@ impl MessageStore {
     /// The same unless its time is over, which happens to some of very many locks a moment later.
     pub(crate) fn held_by(&self, token: LockToken, now: Timestamp) -> Option<Offset> {
         let offset = self.locked_by(token)?;
-        let is_over = self.get(offset)?.lock()?.until.has_come(now);
+        let is_over = self.get(offset)?.lock()?.until.is_due(now);
         (!is_over).then_some(offset)
     }
 
@@ -268,7 +268,7 @@ impl Entity {
         kind: SubQueue,
         tokens: &[LockToken],
     ) -> Result<Vec<Timestamp>, RenewError> {
-        self.verb(cx, |entity, cx| {
+        self.client_operation(cx, |entity, cx| {
             if !entity.description.status.can_receive() {
                 return Err(RenewError::Disabled);
             }

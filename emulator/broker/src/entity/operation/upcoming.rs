@@ -49,7 +49,7 @@ impl MessageStore {
             number: None,
             session: None,
         };
-        let expires = self.policy().lets_expire(self.is_awaited());
+        let expires = self.policy().lets_expire(self.has_waiting_receiver());
         for (what, index, happens) in [
             ("lock-end", self.lock_ends(), true),
             ("expiry", self.expiries(), expires),

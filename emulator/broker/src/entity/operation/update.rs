@@ -13,7 +13,7 @@ impl Entity {
     /// (decision D27). A changed time to live takes effect at once for messages without their own (decision D7). Returns
     /// whether locks were lost.
     pub fn update(&mut self, cx: &mut Context<'_>, description: EntityDescription) -> bool {
-        self.verb(cx, |entity, cx| {
+        self.client_operation(cx, |entity, cx| {
             let before = std::mem::replace(&mut entity.description, description);
             entity.definition_changed();
             for kind in SubQueue::ALL {
@@ -72,7 +72,7 @@ impl Entity {
     fn dead_letter_delivered_too_often(&mut self, cx: &mut Context<'_>) {
         let limit = self.description.max_delivery_count;
         let entries = self.active.iter();
-        let is_past = |entry: &Entry| entry.is_at_rest() && entry.delivery_count() >= limit;
+        let is_past = |entry: &Entry| entry.is_available() && entry.delivery_count() >= limit;
         let past: Vec<_> = entries
             .filter(|(_, entry)| is_past(entry))
             .map(|(offset, _)| offset)

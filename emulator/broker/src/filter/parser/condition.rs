@@ -2,7 +2,7 @@
 
 use super::super::ast::{Comparison, Condition, Expression, Like};
 use super::super::error::Problem;
-use super::super::like::{self, NotAPattern};
+use super::super::like::{self, PatternError};
 use super::super::token::{Dialect, Keyword, Token};
 use super::super::value::Value;
 use super::{Node, Parsed, Parser};
@@ -246,7 +246,7 @@ fn compile(
     };
     match like::Pattern::new(text, escape) {
         Ok(pattern) => Ok(Some(pattern)),
-        Err(NotAPattern::EscapeAtEnd) => Err(Problem::EscapeAtEnd),
-        Err(NotAPattern::TooLong(length)) => Err(Problem::PatternLength(length)),
+        Err(PatternError::EscapeAtEnd) => Err(Problem::EscapeAtEnd),
+        Err(PatternError::TooLong(length)) => Err(Problem::PatternLength(length)),
     }
 }

@@ -275,7 +275,7 @@ fn the_time_to_live_stands_in_the_header() {
 }
 
 #[test]
-fn a_time_to_live_beyond_its_field_is_told_by_creation_and_expiry() {
+fn a_time_to_live_beyond_its_field_is_shown_by_creation_and_expiry() {
     const MOST: u64 = u32::MAX as u64;
     let parse = |sections: &[Vec<u8>]| parse(sections.concat()).unwrap().time_to_live();
     let year = 365 * 24 * 3600 * 1000;

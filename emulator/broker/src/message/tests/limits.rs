@@ -46,7 +46,7 @@ fn a_value_has_at_most_32_kib() {
 fn the_sections_before_the_body_have_at_most_64_kib() {
     let body = data(&[1; 100_000]);
     let message = parse([headers(HEADERS), body.clone()].concat()).unwrap();
-    assert!(!message.outgrown());
+    assert!(!message.exceeds_header_limit());
     let refused = parse([headers(HEADERS + 1), body].concat()).unwrap_err();
     let size = HEADERS + 1;
     assert_eq!(refused, MessageError::HeadersTooLarge { size });
@@ -59,7 +59,7 @@ fn a_message_may_outgrow_the_limits_later() {
         let value = text(added);
         let changes = changes(&[&string("new"), &value]);
         message.change_properties(&changes).unwrap();
-        message.outgrown()
+        message.exceeds_header_limit()
     };
     assert!(!grown(properties("id"), VALUE));
     assert!(grown(properties("id"), VALUE + 1));
@@ -68,7 +68,7 @@ fn a_message_may_outgrow_the_limits_later() {
 
     let mut message = parse(headers(HEADERS)).unwrap();
     message.set_dead_letter_source("q");
-    assert!(message.outgrown());
+    assert!(message.exceeds_header_limit());
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn properties_that_are_replaced_do_not_count() {
     let mut message = parse(headers(HEADERS)).unwrap();
     let shorter: [&[u8]; 4] = [&string("a"), &text(1), &string("c"), &text(1_000)];
     message.change_properties(&changes(&shorter)).unwrap();
-    assert!(!message.outgrown());
+    assert!(!message.exceeds_header_limit());
 }
 
 #[test]

@@ -75,7 +75,7 @@ proptest! {
         };
         let mut message = parse([scheduled(instant), properties("id")].concat()).unwrap();
         prop_assert_eq!(message.scheduled_at(), Some(Timestamp::from_millis(instant)));
-        message.enter(ahead);
+        message.shift_to_namespace_time(ahead);
         prop_assert_eq!(message.scheduled_at(), Some(Timestamp::from_millis(instant + ahead)));
         let sent = [scheduled(instant + ahead), properties("id")].concat();
         prop_assert_eq!(&*message.payload, &*sections::standard_form(&sent).unwrap());

@@ -78,7 +78,7 @@ fn a_scheduled_time_is_a_timestamp() {
 fn it_enters_the_time_of_the_namespace_and_leaves_in_that_of_the_client() {
     let mut message = parse(scheduled(5_000)).unwrap();
     let size = message.size();
-    message.enter(100);
+    message.shift_to_namespace_time(100);
     assert_eq!(message.scheduled_at(), at(5_100));
     assert_eq!(*message.payload, *scheduled(5_100), "nothing else changed");
     assert_eq!(message.size(), size);
@@ -94,7 +94,7 @@ fn it_enters_the_time_of_the_namespace_and_leaves_in_that_of_the_client() {
 #[test]
 fn a_time_that_is_not_set_stays_so() {
     let mut message = parse(scheduled(NOT_SET)).unwrap();
-    message.enter(100);
+    message.shift_to_namespace_time(100);
     assert_eq!(*message.payload, *scheduled(NOT_SET));
     let delivered = Delivered::ahead(&message, &plain(), 100);
     assert_eq!(delivered.message_annotations()[1].1, timestamp(NOT_SET));
@@ -104,7 +104,7 @@ fn a_time_that_is_not_set_stays_so() {
 fn instants_at_the_ends_of_time_do_not_overflow() {
     for (instant, ahead, entered) in [(i64::MAX, 5, i64::MAX), (i64::MIN, -5, i64::MIN)] {
         let mut message = parse(scheduled(instant)).unwrap();
-        message.enter(ahead);
+        message.shift_to_namespace_time(ahead);
         assert_eq!(message.scheduled_at(), at(entered));
         Delivered::ahead(&message, &plain(), ahead);
     }
@@ -115,7 +115,7 @@ fn entering_leaves_other_owners_of_the_bytes_alone() {
     let payload = Bytes::from([scheduled(5), vec![]].concat());
     let mut message = parse(payload.clone()).unwrap();
     let copy = message.clone();
-    message.enter(1);
+    message.shift_to_namespace_time(1);
     assert_eq!(
         (message.scheduled_at(), copy.scheduled_at()),
         (at(6), at(5))

@@ -32,19 +32,19 @@ impl Reserved {
     pub(crate) fn remove(&mut self, offset: Offset) -> bool {
         let place = self.0.binary_search(&offset);
         let is_there = place.is_ok_and(|place| self.0.remove(place).is_some());
-        self.give_back();
+        self.shrink();
         is_there
     }
 
     pub(crate) fn pop_first(&mut self) -> Option<Offset> {
         let first = self.0.pop_front();
-        self.give_back();
+        self.shrink();
         first
     }
 
     pub(crate) fn pop_last(&mut self) -> Option<Offset> {
         let last = self.0.pop_back();
-        self.give_back();
+        self.shrink();
         last
     }
 
@@ -69,7 +69,7 @@ impl Reserved {
     }
 
     /// Releases unusually large capacity once the queue is empty.
-    fn give_back(&mut self) {
+    fn shrink(&mut self) {
         if self.0.is_empty() && self.0.capacity() > KEPT {
             self.0 = VecDeque::new();
         }

@@ -9,7 +9,7 @@ use crate::time::Timestamp;
 
 /// The state of a receiver with respect to sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum SessionReceiverState {
     /// It waits for any session, at this place in the order of arrival.
     Waits(u64),
     Holds(Slot),
@@ -17,7 +17,7 @@ pub(crate) enum Standing {
 
 /// A receiver that waits for any session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingReceiver {
     pub(crate) receiver: ReceiverId,
     pub(crate) client: ClientId,
     pub(crate) exclusive: bool,
@@ -32,7 +32,7 @@ pub(crate) struct Grant {
 
 /// A session lock that has ended.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct EndedLock {
     pub(crate) session: SessionName,
     pub(crate) lock: SessionLock,
     /// The messages that were locked under it, in order.
@@ -42,7 +42,7 @@ pub(crate) struct Ended {
 impl Sessions {
     /// Gives a receiver a free session.
     pub(crate) fn hold(&mut self, name: &SessionName, lock: SessionLock) {
-        if let Some(slot) = self.find_or_make(name.as_str()) {
+        if let Some(slot) = self.find_or_create(name.as_str()) {
             self.hold_slot(slot, lock);
         }
     }
@@ -50,14 +50,14 @@ impl Sessions {
     /// Queues a receiver for any session.
     pub(crate) fn wait(&mut self, receiver: ReceiverId, client: ClientId, exclusive: bool) {
         self.latest += 1;
-        let waiting = Waiting {
+        let waiting = WaitingReceiver {
             receiver,
             client,
             exclusive,
         };
         self.waiting.insert(self.latest, waiting);
-        self.standings
-            .insert(receiver, Standing::Waits(self.latest));
+        self.receiver_states
+            .insert(receiver, SessionReceiverState::Waits(self.latest));
     }
 
     /// Returns the receivers that wait for a session, in order of arrival.
@@ -66,7 +66,7 @@ impl Sessions {
     }
 
     /// Returns whether a receiver waits for a session.
-    pub(crate) fn is_awaited(&self) -> bool {
+    pub(crate) fn has_waiting_receiver(&self) -> bool {
         !self.waiting.is_empty()
     }
 
@@ -91,21 +91,21 @@ impl Sessions {
 
     /// Returns the session that a receiver holds.
     pub(crate) fn held_by(&self, receiver: ReceiverId) -> Option<Slot> {
-        match self.standings.get(&receiver)? {
-            Standing::Waits(_) => None,
-            Standing::Holds(slot) => Some(*slot),
+        match self.receiver_states.get(&receiver)? {
+            SessionReceiverState::Waits(_) => None,
+            SessionReceiverState::Holds(slot) => Some(*slot),
         }
     }
 
     /// Returns whether a receiver waits for a session or holds one.
     pub(crate) fn knows(&self, receiver: ReceiverId) -> bool {
-        self.standings.contains_key(&receiver)
+        self.receiver_states.contains_key(&receiver)
     }
 
     /// Returns every session that a receiver holds.
     pub(crate) fn held(&self) -> Vec<Slot> {
-        let standings = self.standings.keys();
-        standings.filter_map(|&id| self.held_by(id)).collect()
+        let receiver_states = self.receiver_states.keys();
+        receiver_states.filter_map(|&id| self.held_by(id)).collect()
     }
 
     /// Extends the lock of a session to the end that `until` computes; returns that end.
@@ -126,21 +126,21 @@ impl Sessions {
 
     /// Removes a receiver from the waiting ones.
     pub(crate) fn stop_waiting(&mut self, receiver: ReceiverId) {
-        if let Some(&Standing::Waits(place)) = self.standings.get(&receiver) {
-            self.standings.remove(&receiver);
+        if let Some(&SessionReceiverState::Waits(place)) = self.receiver_states.get(&receiver) {
+            self.receiver_states.remove(&receiver);
             self.waiting.remove(&place);
         }
     }
 
     /// Ends the lock of a session; the caller handles the messages locked under it.
-    pub(crate) fn end(&mut self, slot: Slot) -> Option<Ended> {
+    pub(crate) fn end(&mut self, slot: Slot) -> Option<EndedLock> {
         let session = self.get(slot)?;
-        let ended = Ended {
+        let ended = EndedLock {
             session: session.name.clone(),
             lock: session.lock?,
             locked: session.locked.iter().copied().collect(),
         };
-        self.standings.remove(&ended.lock.receiver);
+        self.receiver_states.remove(&ended.lock.receiver);
         self.change(slot, |session| session.lock = None);
         Some(ended)
     }
@@ -154,7 +154,8 @@ impl Sessions {
     }
 
     fn hold_slot(&mut self, slot: Slot, lock: SessionLock) {
-        self.standings.insert(lock.receiver, Standing::Holds(slot));
+        self.receiver_states
+            .insert(lock.receiver, SessionReceiverState::Holds(slot));
         self.change(slot, |session| session.lock = Some(lock));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Session, Sessions, Standing};
+use super::{Session, SessionReceiverState, Sessions};
 use crate::ids::Offset;
 use crate::store::{MessageStore, State};
 use crate::time::Deadline;
@@ -157,12 +157,12 @@ impl Sessions {
         assert_eq!(used + self.free.len(), self.slots.len(), "a slot is lost");
         let mut waiting = BTreeMap::new();
         let mut held = BTreeMap::new();
-        for (&receiver, standing) in &self.standings {
+        for (&receiver, standing) in &self.receiver_states {
             match *standing {
-                Standing::Waits(place) => {
+                SessionReceiverState::Waits(place) => {
                     waiting.insert(place, receiver);
                 }
-                Standing::Holds(slot) => {
+                SessionReceiverState::Holds(slot) => {
                     held.insert(receiver, slot);
                 }
             }

@@ -1,6 +1,6 @@
 //! Grants sessions to waiting receivers, and reserves the messages of sessions for their holders.
 
-use super::{Ended, Grant, SessionLock, Slot};
+use super::{EndedLock, Grant, SessionLock, Slot};
 use crate::context::{Context, Effect};
 use crate::event::EventKind;
 use crate::ids::{Offset, SessionName};
@@ -11,7 +11,7 @@ impl MessageStore {
     /// Returns the session of a message that is about to be appended, if the entity has sessions.
     pub(crate) fn session_of(&mut self, message: &Message) -> Option<Slot> {
         let sessions = self.sessions.as_mut()?;
-        sessions.find_or_make(&message.session_id()?)
+        sessions.find_or_create(&message.session_id()?)
     }
 
     /// Returns whether a message belongs to this session; at an entity without sessions, whether it has this session id.
@@ -50,7 +50,7 @@ impl MessageStore {
     }
 
     /// Returns the session lock that governs a message, if the entity has sessions.
-    pub(crate) fn session_lock_over(&self, offset: Offset) -> Option<SessionLock> {
+    pub(crate) fn session_lock_of(&self, offset: Offset) -> Option<SessionLock> {
         self.sessions.as_ref()?.of(offset)?.lock
     }
 
@@ -84,7 +84,7 @@ impl MessageStore {
     }
 
     /// Ends the lock of a session. Reserved messages are ready again; the caller handles locked ones.
-    pub(crate) fn end_session(&mut self, slot: Slot) -> Option<Ended> {
+    pub(crate) fn end_session(&mut self, slot: Slot) -> Option<EndedLock> {
         let sessions = self.sessions.as_mut()?;
         let ended = sessions.end(slot)?;
         self.set_credit(ended.lock.receiver, 0);
@@ -138,7 +138,7 @@ impl MessageStore {
                     return;
                 };
                 self.receivers.unreserve(holder, last);
-                self.put_back(last);
+                self.requeue(last);
             }
             let Some(wake) = self.receivers.reserve_to(holder, offset) else {
                 return;

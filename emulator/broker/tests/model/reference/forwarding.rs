@@ -5,8 +5,8 @@ use servicebus_broker::SubQueue::{Active, DeadLetter};
 use super::queue::{ModelMessage, State};
 use super::sending::Refused;
 use super::time::Cause;
-use super::{Reference, What};
-use crate::history::Place;
+use super::{ModelKind, Reference};
+use crate::history::StoreAddress;
 
 /// Messages of one transfer, which determines the order in which others come between them.
 const BATCH: usize = 64;
@@ -24,7 +24,7 @@ impl Reference {
     }
 
     /// Forwards everything from a store to its target; returns false if there was nothing.
-    fn carry(&mut self, place @ (q, kind): Place) -> bool {
+    fn carry(&mut self, place @ (q, kind): StoreAddress) -> bool {
         self.let_pass(q);
         self.store(q, kind).is_announced = false;
         let Some(target) = self.at(q).target(kind) else {
@@ -72,7 +72,7 @@ impl Reference {
         true
     }
 
-    fn going(&mut self, (q, kind): Place) -> Vec<u64> {
+    fn going(&mut self, (q, kind): StoreAddress) -> Vec<u64> {
         if !self.at(q).sends_on(kind) {
             return Vec::new();
         }
@@ -88,7 +88,7 @@ impl Reference {
 
     fn transfer(
         &mut self,
-        (q, kind): Place,
+        (q, kind): StoreAddress,
         to: usize,
         mut message: ModelMessage,
     ) -> Result<(), Refused> {
@@ -101,7 +101,7 @@ impl Reference {
         if self.is_duplicate(to, &message.draft, self.now, false) {
             return Ok(());
         }
-        let outgrown = message.is_outgrown();
+        let exceeds_header_limit = message.is_outgrown();
         let lacks_session = self.at(to).has_sessions(Active) && message.draft.session.is_none();
         let partition = self.partition(to, key);
         let message = ModelMessage {
@@ -115,7 +115,7 @@ impl Reference {
         let number = self.enqueue(to, self.now, message, false);
         if lacks_session {
             self.bury(to, number, self.now, Cause::NoSession);
-        } else if outgrown {
+        } else if exceeds_header_limit {
             self.bury(to, number, self.now, Cause::HeaderSize);
         }
         Ok(())
@@ -125,7 +125,7 @@ impl Reference {
     /// help.
     fn let_go(
         &mut self,
-        place @ (q, kind): Place,
+        place @ (q, kind): StoreAddress,
         target: usize,
         answers: Vec<(u64, Result<(), Refused>)>,
     ) {
@@ -134,7 +134,7 @@ impl Reference {
             match answer {
                 Ok(()) => {
                     self.remove(place, number);
-                    self.note_at(now, place, number, What::Forwarded(target));
+                    self.note_at(now, place, number, ModelKind::Forwarded(target));
                 }
                 Err(Refused { reason, text }) if kind == Active => {
                     self.bury(q, number, now, Cause::Transfer(reason, text));

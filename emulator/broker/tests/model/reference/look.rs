@@ -3,7 +3,7 @@
 use servicebus_broker::{Counts, SubQueue};
 
 use super::queue::{ModelMessage, Queue, State};
-use crate::history::Seen;
+use crate::history::ObservedMessage;
 
 impl Queue {
     /// A received message shows its lifetime if it has a limit; not in a dead-letter queue.
@@ -12,12 +12,12 @@ impl Queue {
         kind: SubQueue,
         message: &ModelMessage,
         locked_until: Option<i64>,
-    ) -> Seen {
+    ) -> ObservedMessage {
         let own = message.draft.time_to_live.map(u64::from);
         let active = kind == SubQueue::Active;
         let expires_at = message.expires_at.filter(|_| active);
         let lifetime = expires_at.map(|at| at - message.lives_since());
-        Seen {
+        ObservedMessage {
             number: message.shown(),
             enqueued_number: message.is_moved.then_some(message.enqueued_number),
             id: message.draft.id,
@@ -40,10 +40,10 @@ impl Queue {
     }
 
     /// A browsed message shows it only if it has a time to live of its own.
-    pub(crate) fn browsed(&self, kind: SubQueue, message: &ModelMessage) -> Seen {
+    pub(crate) fn browsed(&self, kind: SubQueue, message: &ModelMessage) -> ObservedMessage {
         let own = message.draft.time_to_live;
         let seen = self.received(kind, message, None);
-        Seen {
+        ObservedMessage {
             time_to_live: own.and(seen.time_to_live),
             state: Some(match (message.is_scheduled(), message.is_deferred()) {
                 (true, _) => 2,

@@ -5,19 +5,19 @@ use servicebus_broker::SubQueue::Active;
 
 use super::queue::{ModelMessage, State};
 use super::sending::seen_as;
-use super::{Reference, What};
-use crate::history::{Place, Seen};
+use super::{ModelKind, Reference};
+use crate::history::{ObservedMessage, StoreAddress};
 
 impl Reference {
     /// All or none; expired messages count as missing.
     pub(crate) fn receive_deferred(
         &mut self,
-        place @ (q, kind): Place,
+        place @ (q, kind): StoreAddress,
         numbers: &[u64],
         mode: ReceiveMode,
         id: u64,
         session: Option<u8>,
-    ) -> Result<Vec<Seen>, &'static str> {
+    ) -> Result<Vec<ObservedMessage>, &'static str> {
         self.begin(q);
         let now = self.now;
         if !self.at(q).description.status.can_receive() {
@@ -51,7 +51,7 @@ impl Reference {
         if numbers.iter().any(|asked| asked >> 48 != numbers[0] >> 48) {
             return Err("different partitions");
         }
-        let seen = places.into_iter().map(|number| Seen {
+        let seen = places.into_iter().map(|number| ObservedMessage {
             state: Some(1),
             ..self.hand_over(place, number, mode, id)
         });
@@ -83,7 +83,7 @@ impl Reference {
                 continue;
             };
             let message = self.remove((q, Active), number);
-            self.note((q, Active), number, What::Cancelled);
+            self.note((q, Active), number, ModelKind::Cancelled);
             let queue = self.at(q);
             let id = seen_as(&message.draft, queue.description.enable_partitioning);
             for (_, since) in queue.seen.iter_mut().filter(|(seen, _)| *seen == id) {
@@ -97,7 +97,7 @@ impl Reference {
     /// The first that are old enough, unless a receiver has them.
     pub(crate) fn delete(
         &mut self,
-        (q, kind): Place,
+        (q, kind): StoreAddress,
         max: usize,
         before: i64,
         session: Option<u8>,
@@ -111,7 +111,7 @@ impl Reference {
         let numbers: Vec<u64> = old.take(max).map(|message| message.number).collect();
         for &number in &numbers {
             self.remove((q, kind), number);
-            self.note((q, kind), number, What::Deleted);
+            self.note((q, kind), number, ModelKind::Deleted);
         }
         self.serve(q);
         numbers.len()

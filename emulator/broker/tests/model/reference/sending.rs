@@ -2,8 +2,8 @@
 
 use super::queue::{ModelMessage, State};
 use super::{Reference, name};
-use crate::event::{What, session_text};
-use crate::history::{Draft, Parcel, Properties};
+use crate::event::{ModelKind, session_text};
+use crate::history::{Draft, EncodedMessage, Properties};
 use servicebus_broker::SubQueue::Active;
 
 /// Why a message was not accepted: the dead letter's reason, and the sender's error.
@@ -16,7 +16,7 @@ impl Reference {
     pub(crate) fn send(
         &mut self,
         q: usize,
-        parcels: &[Parcel],
+        parcels: &[EncodedMessage],
         batch: bool,
     ) -> Result<Vec<u64>, String> {
         let mut numbers = Vec::new();
@@ -51,7 +51,7 @@ impl Reference {
         Ok(numbers)
     }
 
-    fn send_one(&mut self, q: usize, parcel: &Parcel) -> Result<u64, String> {
+    fn send_one(&mut self, q: usize, parcel: &EncodedMessage) -> Result<u64, String> {
         self.begin(q);
         let size = parcel.payload.len() as u64;
         self.check_quota(q, size).map_err(|r| r.text)?;
@@ -118,7 +118,7 @@ impl Reference {
         Ok(key.or_else(|| id.then(|| format!("m{}", draft.id))))
     }
 
-    fn accept(&mut self, q: usize, parcel: &Parcel, partition: u64) -> u64 {
+    fn accept(&mut self, q: usize, parcel: &EncodedMessage, partition: u64) -> u64 {
         let draft = parcel.draft;
         let delay = draft.delay.filter(|&delay| delay > 0).unwrap_or(0);
         let at = self.now + delay;
@@ -153,7 +153,11 @@ impl Reference {
             self.store(q, Active).last = number;
             let state = State::Scheduled(at);
             self.push((q, Active), ModelMessage { state, ..message });
-            self.note((q, Active), number, What::Scheduled(draft.id, bytes, at));
+            self.note(
+                (q, Active),
+                number,
+                ModelKind::Scheduled(draft.id, bytes, at),
+            );
         }
         number | partition << 48
     }
@@ -171,7 +175,7 @@ impl Reference {
         store.last += 1;
         let number = store.last;
         let expires_at = lifetime.map(|lifetime| at + lifetime);
-        let what = What::Enqueued(message.draft.id, message.size, expires_at);
+        let what = ModelKind::Enqueued(message.draft.id, message.size, expires_at);
         let message = ModelMessage {
             number,
             enqueued_at: at,
@@ -203,7 +207,7 @@ impl Reference {
             queue.seen.push((id, since));
             return false;
         }
-        self.write(now, (q, Active), 0, client, What::Duplicate(draft.id));
+        self.write(now, (q, Active), 0, client, ModelKind::Duplicate(draft.id));
         true
     }
 

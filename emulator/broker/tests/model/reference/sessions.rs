@@ -4,9 +4,9 @@ use servicebus_broker::SubQueue::Active;
 use servicebus_broker::{ReceiveMode, SessionView, SubQueue};
 
 use super::queue::{ModelMessage, Queue, State};
-use super::{Reference, What};
+use super::{ModelKind, Reference};
 use crate::event::{session_of, session_text};
-use crate::history::{Answer, Draft, OfSession};
+use crate::history::{Answer, Draft, SessionUse};
 
 /// Maximum number of sessions.
 const SESSIONS: u8 = 10;
@@ -18,7 +18,7 @@ pub(crate) struct Sessions {
     pub(crate) holds: Vec<Hold>,
     /// Receivers in the order in which they came.
     pub(crate) waiting: Vec<u64>,
-    states: Vec<Kept>,
+    states: Vec<SessionRecord>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +29,7 @@ pub(crate) struct Hold {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Kept {
+struct SessionRecord {
     session: u8,
     size: usize,
     set_at: i64,
@@ -37,7 +37,7 @@ struct Kept {
 
 /// A session as a snapshot shows it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct ListedSession {
     session: u8,
     active: usize,
     locked: usize,
@@ -46,7 +46,7 @@ pub(crate) struct Told {
     state: Option<usize>,
 }
 
-impl Told {
+impl ListedSession {
     pub(crate) fn of(view: &SessionView<'_>) -> Self {
         let until = view.locked_until.map(|until| until.as_millis());
         Self {
@@ -75,7 +75,7 @@ impl Sessions {
         self.states.iter().map(|kept| kept.size as u64).sum()
     }
 
-    fn state(&self, session: u8) -> Option<Kept> {
+    fn state(&self, session: u8) -> Option<SessionRecord> {
         let mut states = self.states.iter();
         states.find(|kept| kept.session == session).copied()
     }
@@ -94,19 +94,19 @@ impl Queue {
         message.draft.session.filter(|_| self.has_sessions(kind))
     }
 
-    pub(crate) fn told_sessions(&self) -> Vec<Told> {
+    pub(crate) fn told_sessions(&self) -> Vec<ListedSession> {
         let sessions = (0..SESSIONS).filter(|_| self.has_sessions(Active));
         let told = sessions.filter_map(|session| self.told(session));
         told.collect()
     }
 
-    fn told(&self, session: u8) -> Option<Told> {
+    fn told(&self, session: u8) -> Option<ListedSession> {
         let messages = self.of_session(session);
         let hold = self.sessions.hold(session);
         let state = self.sessions.state(session).map(|kept| kept.size);
         let count = |which: fn(&ModelMessage) -> bool| messages.iter().filter(|l| which(l)).count();
         let is_known = !messages.is_empty() || hold.is_some() || state.is_some();
-        is_known.then(|| Told {
+        is_known.then(|| ListedSession {
             session,
             active: count(|l| !l.is_deferred() && !l.is_scheduled()),
             locked: count(|l| l.locked_until().is_some()),
@@ -153,10 +153,10 @@ impl Reference {
         Answer::Accepted(Ok(held.map(|hold| (hold.session, hold.until))))
     }
 
-    pub(crate) fn of_session(&mut self, q: usize, session: u8, what: OfSession) -> Answer {
+    pub(crate) fn of_session(&mut self, q: usize, session: u8, what: SessionUse) -> Answer {
         match what {
-            OfSession::Renew => Answer::Session(self.renew_session(q, session).map(Some)),
-            OfSession::Lose => {
+            SessionUse::Renew => Answer::Session(self.renew_session(q, session).map(Some)),
+            SessionUse::Lose => {
                 self.let_pass(q);
                 let hold = self.at(q).sessions.hold(session);
                 if let Some(hold) = hold {
@@ -165,16 +165,16 @@ impl Reference {
                 }
                 Answer::Session(Ok(hold.map(|_| 1)))
             }
-            OfSession::State => {
+            SessionUse::State => {
                 self.begin(q);
                 let held = self.check_held(q, session);
                 let state = self.at(q).sessions.state(session);
                 Answer::Session(held.map(|_| state.map(|kept| kept.size as i64)))
             }
-            OfSession::SetState(size) => {
+            SessionUse::SetState(size) => {
                 Answer::Session(self.set_state(q, session, size).map(|()| None))
             }
-            OfSession::List(age, skip, top) => {
+            SessionUse::List(age, skip, top) => {
                 self.begin(q);
                 let since = age.map(|age| self.now - age);
                 let queue = self.at(q);
@@ -191,10 +191,10 @@ impl Reference {
                 let listed = (0..SESSIONS).filter(listed);
                 Answer::Sessions(listed.skip(skip).take(top).collect())
             }
-            OfSession::Browse(from, max) => {
+            SessionUse::Browse(from, max) => {
                 Answer::Messages(self.peek((q, Active), from, max, Some(session)))
             }
-            OfSession::Delete(max) => {
+            SessionUse::Delete(max) => {
                 Answer::Deleted(self.delete((q, Active), max, i64::MAX, Some(session)))
             }
         }
@@ -209,7 +209,7 @@ impl Reference {
         let hold = hold.expect("it is held");
         hold.until = until.max(hold.until + 1);
         let until = hold.until;
-        self.note((q, Active), 0, What::SessionRenewed(session, until));
+        self.note((q, Active), 0, ModelKind::SessionRenewed(session, until));
         Ok(until)
     }
 
@@ -237,13 +237,13 @@ impl Reference {
         let set_at = self.now;
         let states = &mut self.at(q).sessions.states;
         states.retain(|kept| kept.session != session);
-        states.extend(size.map(|size| Kept {
+        states.extend(size.map(|size| SessionRecord {
             session,
             size,
             set_at,
         }));
         let size = size.map(|size| size as u64);
-        self.note((q, Active), 0, What::StateSet(session, size));
+        self.note((q, Active), 0, ModelKind::StateSet(session, size));
         self.serve(q);
         Ok(())
     }
@@ -279,7 +279,7 @@ impl Reference {
             receiver,
             until,
         });
-        self.note((q, Active), 0, What::SessionAccepted(session, until));
+        self.note((q, Active), 0, ModelKind::SessionAccepted(session, until));
     }
 
     /// Grants the session of the first available message to the first waiting receiver.
@@ -328,7 +328,7 @@ impl Reference {
     /// Every delivery under the lock of a session has failed.
     pub(crate) fn session_lock_expired(&mut self, q: usize, receiver: u64, at: i64) {
         let (session, locked) = self.end_hold(q, receiver);
-        self.note_at(at, (q, Active), 0, What::SessionExpired(session));
+        self.note_at(at, (q, Active), 0, ModelKind::SessionExpired(session));
         self.lost.push(receiver);
         for number in locked {
             self.expire_lock((q, Active), number, at);
@@ -348,9 +348,9 @@ impl Reference {
             return;
         }
         let (session, locked) = self.end_hold(q, id);
-        self.note((q, Active), 0, What::SessionReleased(session));
+        self.note((q, Active), 0, ModelKind::SessionReleased(session));
         for number in locked {
-            self.note((q, Active), number, What::Released);
+            self.note((q, Active), number, ModelKind::Released);
             self.unlock((q, Active), number, self.now);
         }
     }
@@ -359,7 +359,7 @@ impl Reference {
         for receiver in self.holders(q) {
             let (session, _) = self.end_hold(q, receiver);
             self.lost.push(receiver);
-            self.note((q, Active), 0, What::SessionReleased(session));
+            self.note((q, Active), 0, ModelKind::SessionReleased(session));
         }
         self.at(q).sessions.states.clear();
     }

@@ -4,11 +4,16 @@ use servicebus_broker::{ReceiveMode, SubQueue};
 
 use super::queue::{ModelMessage, State};
 use super::time::Cause;
-use super::{Reference, What};
-use crate::history::{Answer, Key, Outcome, Place, Seen};
+use super::{ModelKind, Reference};
+use crate::history::{Answer, Key, ObservedMessage, Outcome, StoreAddress};
 
 impl Reference {
-    pub(crate) fn take(&mut self, (q, kind): Place, id: u64, max: usize) -> Vec<Seen> {
+    pub(crate) fn take(
+        &mut self,
+        (q, kind): StoreAddress,
+        id: u64,
+        max: usize,
+    ) -> Vec<ObservedMessage> {
         self.begin(q);
         let store = self.store(q, kind);
         let numbers = store.reserved_to(id);
@@ -23,11 +28,11 @@ impl Reference {
 
     pub(crate) fn hand_over(
         &mut self,
-        (q, kind): Place,
+        (q, kind): StoreAddress,
         number: u64,
         mode: ReceiveMode,
         receiver: u64,
-    ) -> Seen {
+    ) -> ObservedMessage {
         let token = self.tokens;
         self.tokens += 1;
         let now = self.now;
@@ -48,20 +53,20 @@ impl Reference {
                 receiver,
                 was_deferred: message.is_deferred(),
             };
-            let what = What::Delivered(message.count + 1, shown);
+            let what = ModelKind::Delivered(message.count + 1, shown);
             self.note((q, kind), number, what);
         } else {
             // Its credit is used up.
             queue.store_mut(kind).message(number).state = State::Ready;
             self.remove((q, kind), number);
-            self.note((q, kind), number, What::ReceivedAndDeleted);
+            self.note((q, kind), number, ModelKind::ReceivedAndDeleted);
         }
         seen
     }
 
     pub(crate) fn settle_all(
         &mut self,
-        place @ (q, kind): Place,
+        place @ (q, kind): StoreAddress,
         keys: &[Key],
         outcome: &Outcome,
     ) -> Answer {
@@ -90,27 +95,27 @@ impl Reference {
         Answer::Settled(None)
     }
 
-    fn settle(&mut self, place @ (q, kind): Place, number: u64, outcome: &Outcome) {
+    fn settle(&mut self, place @ (q, kind): StoreAddress, number: u64, outcome: &Outcome) {
         let now = self.now;
         let message = self.store(q, kind).message(number);
         match outcome {
             Outcome::Complete => {
                 self.remove(place, number);
-                self.note(place, number, What::Completed);
+                self.note(place, number, ModelKind::Completed);
             }
             Outcome::Abandon(properties) => {
                 message.count += u32::from(kind == SubQueue::Active);
                 message.set(properties);
                 let buried = !properties.0.is_empty() && message.is_outgrown();
                 let count = message.count;
-                self.note(place, number, What::Abandoned(count));
+                self.note(place, number, ModelKind::Abandoned(count));
                 match buried && kind == SubQueue::Active {
                     true => self.bury(q, number, now, Cause::HeaderSize),
                     false => self.unlock(place, number, now),
                 }
             }
             Outcome::Release => {
-                self.note(place, number, What::Released);
+                self.note(place, number, ModelKind::Released);
                 self.unlock(place, number, now);
             }
             Outcome::Defer(properties) => {
@@ -119,7 +124,7 @@ impl Reference {
                 let buried = !properties.0.is_empty() && message.is_outgrown();
                 let count = message.count;
                 message.state = State::Deferred;
-                self.note(place, number, What::Deferred);
+                self.note(place, number, ModelKind::Deferred);
                 let limit = self.at(q).description.max_delivery_count;
                 if kind == SubQueue::Active && buried {
                     self.bury(q, number, now, Cause::HeaderSize);
@@ -136,7 +141,7 @@ impl Reference {
 
     pub(crate) fn renew(
         &mut self,
-        place @ (q, kind): Place,
+        place @ (q, kind): StoreAddress,
         keys: &[Key],
     ) -> Result<Vec<i64>, Option<usize>> {
         self.begin(q);
@@ -159,13 +164,13 @@ impl Reference {
             };
             *until = renewed.max(*until + 1);
             let until = *until;
-            self.note(place, number, What::Renewed(until));
+            self.note(place, number, ModelKind::Renewed(until));
             ends.push(until);
         }
         Ok(ends)
     }
 
-    fn locked_by(&mut self, (q, kind): Place, key: Key) -> Option<u64> {
+    fn locked_by(&mut self, (q, kind): StoreAddress, key: Key) -> Option<u64> {
         let holds = |l: &&ModelMessage| matches!(l.state, State::Locked { token, .. } if key == Key::Given(token));
         let messages = &self.store(q, kind).messages;
         messages.iter().find(holds).map(|message| message.number)

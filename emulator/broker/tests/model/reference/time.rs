@@ -6,8 +6,8 @@ use servicebus_broker::SubQueue::{self, Active, DeadLetter, TransferDeadLetter};
 use servicebus_broker::{EntityDescription, Expiry, FailedForwards};
 
 use super::queue::{ModelMessage, State};
-use super::{Reference, What};
-use crate::history::{Place, QUEUES};
+use super::{ModelKind, Reference};
+use crate::history::{QUEUES, StoreAddress};
 
 /// Why a message is dead-lettered.
 pub(crate) enum Cause {
@@ -61,7 +61,7 @@ impl Reference {
                 DueEvent::Activates => {
                     let message = self.remove((q, Active), number);
                     let moved_to = (self.store(q, Active).last + 1) | (message.partition << 48);
-                    self.note_at(at, (q, Active), number, What::Activated(moved_to));
+                    self.note_at(at, (q, Active), number, ModelKind::Activated(moved_to));
                     let message = ModelMessage {
                         enqueued_number: match message.is_moved {
                             true => message.enqueued_number,
@@ -142,7 +142,7 @@ impl Reference {
         (!is_kept).then_some(queue.used_at + idle)
     }
 
-    pub(crate) fn expire_lock(&mut self, place @ (q, kind): Place, number: u64, at: i64) {
+    pub(crate) fn expire_lock(&mut self, place @ (q, kind): StoreAddress, number: u64, at: i64) {
         let message = self.store(q, kind).message(number);
         message.count += u32::from(kind == Active);
         let count = message.count;
@@ -152,7 +152,7 @@ impl Reference {
         else {
             panic!("#{number} has no lock");
         };
-        self.note_at(at, place, number, What::LockExpired(count));
+        self.note_at(at, place, number, ModelKind::LockExpired(count));
         self.unlock(place, number, at);
         let mut messages = self.store(q, kind).messages.iter_mut();
         let back = messages.find(|l| l.number == number && l.state == State::Ready);
@@ -162,7 +162,7 @@ impl Reference {
     }
 
     /// A lock has ended: expiry precedes the delivery limit, but not for deferred messages.
-    pub(crate) fn unlock(&mut self, (q, kind): Place, number: u64, at: i64) {
+    pub(crate) fn unlock(&mut self, (q, kind): StoreAddress, number: u64, at: i64) {
         let limit = self.at(q).description.max_delivery_count;
         let message = self.store(q, kind).message(number);
         if !message.is_deferred() && message.expires_at.is_some_and(|expires| expires <= at) {
@@ -182,7 +182,7 @@ impl Reference {
             self.bury(q, number, at, Cause::Expired);
         } else {
             self.remove((q, Active), number);
-            self.note_at(at, (q, Active), number, What::Expired);
+            self.note_at(at, (q, Active), number, ModelKind::Expired);
         }
     }
 
@@ -223,8 +223,8 @@ impl Reference {
         self.push((q, place), message);
         let (reason, description) = (reason.unwrap_or_default(), description.unwrap_or_default());
         let what = match place {
-            TransferDeadLetter => What::TransferFailed(there, reason, description),
-            Active | DeadLetter => What::DeadLettered(there, reason, description),
+            TransferDeadLetter => ModelKind::TransferFailed(there, reason, description),
+            Active | DeadLetter => ModelKind::DeadLettered(there, reason, description),
         };
         self.write(at, (q, Active), number, by_client, what);
     }

@@ -7,7 +7,7 @@ use servicebus_broker::{
 
 use super::{CLIENT, World, see};
 use crate::event::{session_of, session_text};
-use crate::history::{Answer, OfSession};
+use crate::history::{Answer, SessionUse};
 
 impl World {
     pub(crate) fn accept(
@@ -35,35 +35,35 @@ impl World {
         }))
     }
 
-    pub(crate) fn of_session(&mut self, queue: usize, session: u8, what: OfSession) -> Answer {
+    pub(crate) fn of_session(&mut self, queue: usize, session: u8, what: SessionUse) -> Answer {
         let name = session_name(session);
         let now = self.now;
         self.with(queue, |entity, cx| match what {
-            OfSession::Renew => {
+            SessionUse::Renew => {
                 let until = entity.renew_session_lock(cx, CLIENT, &name);
                 let until = until.map_err(|error| error.to_string());
                 Answer::Session(until.map(|until| Some(until.as_millis())))
             }
-            OfSession::Lose => {
+            SessionUse::Lose => {
                 let was_held = entity.lose_session_lock(cx, &name);
                 Answer::Session(Ok(was_held.then_some(1)))
             }
-            OfSession::State => {
+            SessionUse::State => {
                 let state = entity.session_state(cx, CLIENT, &name);
                 let state = state.map_err(|error| error.to_string());
                 Answer::Session(state.map(|state| state.map(|state| state.len() as i64)))
             }
-            OfSession::SetState(size) => {
+            SessionUse::SetState(size) => {
                 let state = size.map(|size| Bytes::from(vec![b's'; size]));
                 let set = entity.set_session_state(cx, CLIENT, &name, state);
                 Answer::Session(set.map(|()| None).map_err(|error| error.to_string()))
             }
-            OfSession::List(age, skip, top) => {
+            SessionUse::List(age, skip, top) => {
                 let since = age.map(|age| Timestamp::from_millis(now.as_millis() - age));
                 let names = entity.sessions(cx, since, skip, top);
                 Answer::Sessions(names.iter().map(|name| session_of(name.as_str())).collect())
             }
-            OfSession::Browse(from, max) => {
+            SessionUse::Browse(from, max) => {
                 let from = SequenceNumber(from);
                 let seen = entity.peek(cx, SubQueue::Active, from, max, Some(&name));
                 Answer::Messages(
@@ -72,7 +72,7 @@ impl World {
                         .collect(),
                 )
             }
-            OfSession::Delete(max) => {
+            SessionUse::Delete(max) => {
                 let before = Timestamp::MAX;
                 let kind = SubQueue::Active;
                 Answer::Deleted(entity.delete_messages(cx, kind, max, before, Some(&name)))

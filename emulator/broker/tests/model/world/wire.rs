@@ -8,7 +8,7 @@ use servicebus_broker::{BrokerProperties, Message, PropertyChanges};
 use servicebus_codec::{Reader, Value, Writer};
 
 use crate::event::{id_of, session_text};
-use crate::history::{Draft, Properties, Seen, Size};
+use crate::history::{Draft, ObservedMessage, Properties, Size};
 
 /// Three of them fit into a queue of one mebibyte and leave room for everything else.
 const LARGE: usize = 300 * 1024;
@@ -123,8 +123,8 @@ pub(crate) fn properties(section: &[u8]) -> Properties {
     properties
 }
 
-pub(crate) fn see(broker_properties: &BrokerProperties, message: &Message) -> Seen {
-    Seen {
+pub(crate) fn see(broker_properties: &BrokerProperties, message: &Message) -> ObservedMessage {
+    ObservedMessage {
         number: broker_properties.sequence_number.0,
         enqueued_number: broker_properties
             .enqueued_sequence_number

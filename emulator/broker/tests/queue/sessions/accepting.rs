@@ -112,7 +112,7 @@ fn receive_and_delete_works_within_a_session() {
 }
 
 #[test]
-fn a_timeline_tells_who_held_a_session() {
+fn a_timeline_shows_the_holder_of_a_session() {
     let mut bus = sessions();
     let receiver = bus.accept("a");
     bus.close(receiver);
@@ -135,7 +135,7 @@ fn a_timeline_tells_who_held_a_session() {
 }
 
 #[test]
-fn who_waits_is_granted_a_session_when_a_message_comes() {
+fn a_waiting_receiver_is_granted_a_session_when_a_message_arrives() {
     let mut bus = sessions();
     let (receiver, session) = bus.accept_next();
     assert_eq!(session, None);
@@ -148,7 +148,7 @@ fn who_waits_is_granted_a_session_when_a_message_comes() {
 }
 
 #[test]
-fn those_who_wait_are_served_in_the_order_in_which_they_came() {
+fn waiting_receivers_are_served_in_order_of_arrival() {
     let mut bus = sessions();
     let waiting: Vec<_> = (0..3).map(|_| bus.accept_next().0).collect();
     for session in ["x", "y", "z"] {
@@ -164,7 +164,7 @@ fn those_who_wait_are_served_in_the_order_in_which_they_came() {
 }
 
 #[test]
-fn who_goes_waits_no_more() {
+fn a_detached_receiver_waits_no_more() {
     let mut bus = sessions();
     let (gone, _) = bus.accept_next();
     let (next, _) = bus.accept_next();
@@ -175,7 +175,7 @@ fn who_goes_waits_no_more() {
 }
 
 #[test]
-fn a_session_that_is_given_back_goes_to_the_first_who_waits() {
+fn a_released_session_goes_to_the_first_waiting_receiver() {
     let mut bus = sessions();
     bus.send_all_to("a", &["1", "2"]);
     let (holder, _) = bus.accept_next();
@@ -188,7 +188,7 @@ fn a_session_that_is_given_back_goes_to_the_first_who_waits() {
 }
 
 #[test]
-fn who_goes_before_it_knows_what_it_was_granted_leaves_it_to_the_next() {
+fn a_grant_to_a_detached_receiver_goes_to_the_next() {
     let mut bus = sessions();
     let (first, _) = bus.accept_next();
     let (second, _) = bus.accept_next();
@@ -232,7 +232,7 @@ fn a_lock_that_was_granted_late_does_not_begin_in_the_past() {
 }
 
 #[test]
-fn who_waits_keeps_the_queue() {
+fn a_waiting_receiver_keeps_the_queue() {
     let mut bus = rules().sessions().auto_delete_on_idle(secs(300)).bus();
     let (receiver, _) = bus.accept_next();
     assert_eq!(bus.next_deadline(), None);
@@ -241,7 +241,7 @@ fn who_waits_keeps_the_queue() {
 }
 
 #[test]
-fn who_holds_a_session_keeps_the_queue_as_long_as_it_has_credit() {
+fn a_session_holder_with_credit_keeps_the_queue() {
     let mut bus = rules().sessions().auto_delete_on_idle(secs(300)).bus();
     let receiver = bus.accept_with_credit("a", 1);
     assert_eq!(bus.next_deadline(), Some(START + secs(60)), "of the lock");
@@ -251,7 +251,7 @@ fn who_holds_a_session_keeps_the_queue_as_long_as_it_has_credit() {
 }
 
 #[test]
-fn thousands_who_wait_are_woken_in_order() {
+fn thousands_of_waiting_receivers_are_woken_in_order() {
     const COUNT: usize = 5_000;
     let mut bus = sessions();
     bus.unchecked = true;

@@ -115,7 +115,7 @@ fn a_session_whose_messages_have_expired_is_not_available() {
 }
 
 #[test]
-fn where_they_wait_for_a_receiver_one_who_waits_for_a_session_is_one() {
+fn a_receiver_that_waits_for_a_session_counts_as_receiver() {
     let mut bus = rules().sessions().expiry_on_receive().bus();
     let short = message("1").session("a").time_to_live(secs(10));
     bus.post(&short).unwrap();
@@ -126,7 +126,7 @@ fn where_they_wait_for_a_receiver_one_who_waits_for_a_session_is_one() {
 }
 
 #[test]
-fn one_who_holds_a_session_is_one_when_it_has_credit() {
+fn a_holder_of_a_session_counts_as_receiver_while_it_has_credit() {
     let mut bus = rules().sessions().expiry_on_receive().bus();
     let short = message("1").session("a").time_to_live(secs(10));
     bus.post(&short).unwrap();

@@ -218,7 +218,7 @@ fn it_counts_towards_the_size_of_the_entity() {
 }
 
 #[test]
-fn a_timeline_tells_when_it_was_set() {
+fn a_timeline_shows_when_it_was_set() {
     let mut bus = sessions();
     bus.accept("a");
     bus.events = servicebus_broker::Events::new();

@@ -65,7 +65,7 @@ fn a_session_with_many_locked_messages_is_lost_in_steps() {
 }
 
 #[test]
-fn who_has_lost_its_session_gets_nothing_more() {
+fn a_receiver_that_lost_its_session_gets_nothing_more() {
     let mut bus = sessions();
     bus.send_to("a", "1");
     let receiver = bus.accept_with_credit("a", 1);
@@ -249,7 +249,7 @@ fn a_session_without_messages_and_state_is_forgotten() {
 }
 
 #[test]
-fn those_who_take_turns_leave_no_session_behind() {
+fn receivers_that_take_turns_leave_no_session_behind() {
     let mut bus = sessions();
     for round in 0..3 {
         for session in ["a", "b", "c"] {
@@ -348,7 +348,7 @@ fn what_the_first_has_locked_the_second_settles_by_the_same_tokens() {
 }
 
 #[test]
-fn what_was_assigned_to_the_first_goes_to_the_second() {
+fn a_message_reserved_for_the_first_goes_to_the_second() {
     let mut bus = sessions();
     let (first, token) = open(&mut bus);
     bus.credit(first, 5);

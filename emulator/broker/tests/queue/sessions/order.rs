@@ -25,7 +25,7 @@ fn an_abandoned_message_is_next() {
 }
 
 #[test]
-fn so_it_is_when_what_stands_behind_it_is_assigned_already() {
+fn an_abandoned_message_is_next_when_later_ones_are_reserved() {
     let mut bus = sessions();
     bus.send_all_to("a", &["1", "2", "3"]);
     let receiver = bus.accept_with_credit("a", 3);
@@ -159,7 +159,7 @@ fn a_message_without_session_id_is_refused() {
 }
 
 #[test]
-fn so_is_a_batch_with_one_among_them() {
+fn a_batch_with_a_message_without_session_id_is_refused() {
     let mut bus = sessions();
     let batch = [message("1").session("a"), message("2")];
     assert_eq!(bus.post_all(&batch), Err(SendError::NoSession));
@@ -271,7 +271,7 @@ fn a_message_without_session_id_is_dead_lettered_in_the_subscription() {
 }
 
 #[test]
-fn so_it_is_where_it_is_forwarded_to_a_queue() {
+fn a_message_without_session_id_is_dead_lettered_in_the_target_queue() {
     let mut world = World::new();
     world.declare("sessions", rules().sessions());
     world.declare("first", rules().forward_to("sessions"));
@@ -291,7 +291,7 @@ fn an_action_does_not_change_the_session_in_its_own_subscription() {
 }
 
 #[test]
-fn a_deleted_entity_tells_no_receiver_that_a_session_is_lost() {
+fn a_deleted_entity_notifies_no_receiver_of_a_lost_session() {
     let mut bus = sessions();
     bus.send_to("a", "1");
     let receiver = bus.accept_with_credit("a", 1);

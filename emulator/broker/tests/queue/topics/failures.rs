@@ -109,7 +109,7 @@ fn a_failure_takes_nothing_from_other_rules() {
 }
 
 #[test]
-fn of_several_filters_that_fail_the_first_is_told_by_one_dead_letter() {
+fn of_several_failing_filters_one_dead_letter_names_the_first() {
     let bad = ["1st", "2nd", "3rd"].map(|name| rule(name, sql(FAILING)));
     let mut world = world(true, bad);
     world.post("t", &fails("1")).unwrap();

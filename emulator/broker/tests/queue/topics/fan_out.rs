@@ -148,7 +148,7 @@ fn a_topic_holds_nothing_once_it_has_published() {
 }
 
 #[test]
-fn the_timeline_tells_which_rule_matched_and_that_the_topic_is_done() {
+fn the_timeline_shows_which_rule_matched_and_that_the_topic_is_done() {
     let mut world = World::topic(&[A]);
     world.send("t", "1");
     let kinds: Vec<EventKind> = world.events.iter().map(|event| event.kind).collect();

@@ -160,7 +160,7 @@ fn an_update_while_the_topic_publishes_changes_nothing_for_what_is_on_its_way() 
 }
 
 #[test]
-fn subscriptions_lose_their_locks_when_they_are_told_to() {
+fn subscriptions_lose_their_locks_on_request() {
     let mut world = World::topic(&[A]);
     world.send("t", "1");
     let taken = world

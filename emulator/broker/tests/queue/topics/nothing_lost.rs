@@ -223,7 +223,7 @@ proptest! {
     }
 
     #[test]
-    fn every_accepted_message_reaches_who_wants_all_in_order_with_any_events_beside(
+    fn every_accepted_message_reaches_a_selecting_receiver_in_order(
         steps in prop::collection::vec(step(), 1..60),
     ) {
         let mut world = World::topic(&["t/Subscriptions/all"]);

@@ -179,7 +179,7 @@ fn locks_belong_to_the_partition_of_their_messages() {
 }
 
 #[test]
-fn so_do_those_of_the_subscriptions_of_a_topic() {
+fn subscriptions_of_a_topic_behave_alike() {
     let mut world = World::new();
     world.declare_topic("t", |topic| topic.enable_partitioning = true);
     let names = ["t/Subscriptions/one", "t/Subscriptions/two"];

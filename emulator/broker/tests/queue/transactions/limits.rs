@@ -158,7 +158,7 @@ fn tell(world: &World, kind: &EventKind, number: u64) -> String {
 }
 
 #[test]
-fn a_commit_is_told_before_what_follows_from_it() {
+fn a_commit_is_recorded_before_its_consequences() {
     let mut world = World::chain(&["q"]);
     world.send("q", "a");
     let locked = world.lock("q");
@@ -187,7 +187,7 @@ fn a_commit_is_told_before_what_follows_from_it() {
 }
 
 #[test]
-fn a_rollback_is_told_in_each_entity_that_took_part() {
+fn a_rollback_is_recorded_in_each_participating_entity() {
     let mut world = World::topic(&["t/Subscriptions/one"]);
     world.send("t", "a");
     let locked = world.lock("t/Subscriptions/one");

@@ -276,7 +276,7 @@ fn later(id: &str) -> crate::bus::MessageBuilder {
 }
 
 #[test]
-fn numbers_are_told_at_once_and_hold_after_the_commit() {
+fn sequence_numbers_are_returned_at_once_and_hold_after_the_commit() {
     let mut world = World::chain(&["q"]);
     world.send("q", "a");
     let mut transaction = world.transaction();

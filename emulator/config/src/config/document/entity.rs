@@ -5,7 +5,7 @@ use servicebus_broker::filter::{Correlation, Encoded, Parameters, Value};
 use servicebus_broker::{ClientAffinity, EntityKind};
 
 use crate::config::properties::Properties;
-use crate::config::reader::{Located, Object, Place, Report, wrong_type};
+use crate::config::reader::{Located, Location, Object, Report, wrong_type};
 use crate::descriptions::{CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE, read_correlation};
 
 /// An element of `Queues`.
@@ -18,7 +18,7 @@ pub(crate) struct QueueBlock {
 /// An element of `Topics`.
 #[derive(Debug)]
 pub(crate) struct TopicBlock {
-    pub(crate) place: Place,
+    pub(crate) location: Location,
     pub(crate) name: Option<Located<String>>,
     pub(crate) properties: Properties,
     pub(crate) subscriptions: Vec<SubscriptionBlock>,
@@ -49,7 +49,7 @@ impl TopicBlock {
         let properties = properties(&mut object, EntityKind::Topic);
         let subscriptions = object.list("Subscriptions", SubscriptionBlock::read);
         Self {
-            place: object.finish(),
+            location: object.finish(),
             name,
             properties,
             subscriptions,
@@ -98,8 +98,8 @@ fn client(properties: &mut Object<'_, '_>) -> Option<Located<ClientAffinity>> {
         client_id: client_id.map_or_else(Box::default, |id| id.value.into()),
         selector: None,
     };
-    let place = own.finish();
-    is_affine.then_some(Located { place, value })
+    let location = own.finish();
+    is_affine.then_some(Located { location, value })
 }
 
 /// The key of a value without a JSON type: its AMQP encoding in hexadecimal digits.
@@ -115,25 +115,30 @@ pub(crate) fn named(object: Object<'_, '_>) -> Vec<(Box<str>, Encoded)> {
 }
 
 fn value(report: &Report<'_>, found: Located<&Json<'_>>) -> Option<Encoded> {
-    let Located { place, value } = found;
+    let Located { location, value } = found;
     match value {
         Json::StringLit(text) => Some(Encoded::from(&*text.value)),
         Json::BooleanLit(flag) => Some(Encoded::from(&Value::Bool(flag.value))),
-        Json::NumberLit(digits) => number(report, &place, digits.value),
+        Json::NumberLit(digits) => number(report, &location, digits.value),
         Json::Object(_) => {
-            let mut object = Object::of(report, value, place.path)?;
+            let mut object = Object::of(report, value, location.path)?;
             let digits = object.required_string(AMQP);
             object.finish();
             encoded(report, digits?)
         }
         Json::Array(_) | Json::NullKeyword(_) => {
-            wrong_type(report, &place, value, "a string, a number, true or false");
+            wrong_type(
+                report,
+                &location,
+                value,
+                "a string, a number, true or false",
+            );
             None
         }
     }
 }
 
-fn number(report: &Report<'_>, place: &Place, digits: &str) -> Option<Encoded> {
+fn number(report: &Report<'_>, location: &Location, digits: &str) -> Option<Encoded> {
     let is_whole = !digits.contains(['.', 'e', 'E']);
     let whole = || {
         let signed = digits.parse().map(Value::Signed);
@@ -148,18 +153,18 @@ fn number(report: &Report<'_>, place: &Place, digits: &str) -> Option<Encoded> {
     let value = if is_whole { whole() } else { float() };
     if value.is_none() {
         let allowed = "64 bits, or a floating-point number".to_owned();
-        report.wrong_value(place, "fits no number of AMQP", Some(allowed));
+        report.wrong_value(location, "fits no number of AMQP", Some(allowed));
     }
     value.as_ref().map(Encoded::from)
 }
 
 fn encoded(report: &Report<'_>, digits: Located<String>) -> Option<Encoded> {
-    let Located { place, value } = digits;
+    let Located { location, value } = digits;
     let bytes = bytes(&value);
     let encoded = bytes.and_then(|bytes| Encoded::from_amqp(&bytes).ok());
     if encoded.is_none() {
         let allowed = "hexadecimal digits of one primitive AMQP value".to_owned();
-        report.wrong_value(&place, "is no encoded value", Some(allowed));
+        report.wrong_value(&location, "is no encoded value", Some(allowed));
     }
     encoded
 }
@@ -205,7 +210,7 @@ pub(crate) enum FilterType {
 /// The `CorrelationFilter` of a rule.
 #[derive(Debug)]
 pub(crate) struct CorrelationBlock {
-    pub(crate) place: Place,
+    pub(crate) location: Location,
     pub(crate) correlation: Correlation,
     /// Whether it is empty, without even an invalid member.
     pub(crate) is_empty: bool,
@@ -214,7 +219,7 @@ pub(crate) struct CorrelationBlock {
 /// The `SqlFilter` or `Action` of a rule.
 #[derive(Debug)]
 pub(crate) struct ExpressionBlock {
-    pub(crate) place: Place,
+    pub(crate) location: Location,
     pub(crate) expression: Option<Located<String>>,
     /// Whether the expression is a JMS selector.
     pub(crate) is_selector: bool,
@@ -277,7 +282,7 @@ impl CorrelationBlock {
         let correlation =
             read_correlation(properties, |key| Some(object.string(key)?.value.into()));
         Self {
-            place: object.finish(),
+            location: object.finish(),
             correlation,
             is_empty: written == usize::from(no_property),
         }
@@ -292,7 +297,7 @@ impl ExpressionBlock {
         }
         let expression = object.string(SELECTOR);
         Self {
-            place: object.finish(),
+            location: object.finish(),
             expression,
             is_selector: true,
             parameters: Parameters::new(),
@@ -307,7 +312,7 @@ impl ExpressionBlock {
             parameters.add(&name, value);
         }
         Self {
-            place: object.finish(),
+            location: object.finish(),
             expression,
             is_selector: false,
             parameters,

@@ -6,13 +6,13 @@ use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::{Range, Ranged};
 use serde_json::Value as Json;
 
-use super::{Located, Place, Places, Report};
+use super::{Located, Location, Locations, Report};
 use crate::config::{duration, problem};
 
 /// An object, with the keys that were read.
 #[derive(Debug)]
 pub(crate) struct Object<'r, 'a> {
-    pub(crate) place: Place,
+    pub(crate) location: Location,
     report: &'r Report<'a>,
     members: Vec<&'r ObjectProp<'a>>,
     asked: Vec<&'static str>,
@@ -21,18 +21,18 @@ pub(crate) struct Object<'r, 'a> {
 impl<'r, 'a> Object<'r, 'a> {
     /// Returns the value as an object; `None`, with a reported problem, if it is not one.
     pub(crate) fn of(report: &'r Report<'a>, value: &'r Value<'a>, path: String) -> Option<Self> {
-        Self::at(report, value, Place::of(value, path))
+        Self::at(report, value, Location::of(value, path))
     }
 
-    fn at(report: &'r Report<'a>, value: &'r Value<'a>, place: Place) -> Option<Self> {
+    fn at(report: &'r Report<'a>, value: &'r Value<'a>, location: Location) -> Option<Self> {
         let Some(object) = value.as_object() else {
-            wrong_type(report, &place, value, "an object");
+            wrong_type(report, &location, value, "an object");
             return None;
         };
         let mut members: Vec<&ObjectProp<'_>> = object.properties.iter().collect();
         members.sort_by_key(|member| (member.name.as_str(), member.range.start));
         let object = Self {
-            place,
+            location,
             report,
             members,
             asked: Vec::new(),
@@ -56,14 +56,14 @@ impl<'r, 'a> Object<'r, 'a> {
 
     /// Reads a string that no problem quotes.
     pub(crate) fn required_secret(&mut self, key: &'static str) -> Option<Located<String>> {
-        let Located { place, value } = self.required_any(key)?;
-        let place = place.secret();
+        let Located { location, value } = self.required_any(key)?;
+        let location = location.secret();
         let Some(text) = value.as_string_lit() else {
-            wrong_type(self.report, &place, value, "a string");
+            wrong_type(self.report, &location, value, "a string");
             return None;
         };
         let value = text.value.to_string();
-        Some(Located { place, value })
+        Some(Located { location, value })
     }
 
     pub(crate) fn boolean(&mut self, key: &'static str) -> Option<Located<bool>> {
@@ -90,14 +90,14 @@ impl<'r, 'a> Object<'r, 'a> {
 
     /// Reads an ISO 8601 duration.
     pub(crate) fn duration(&mut self, key: &'static str) -> Option<Located<Duration>> {
-        let Located { place, value } = self.string(key)?;
+        let Located { location, value } = self.string(key)?;
         let read = duration::parse(&value);
         if let Err(error) = read {
             let allowed = "durations such as PT30S, PT5M or P14D".to_owned();
             let what = format!("is {error}");
-            self.report.wrong_value(&place, what, Some(allowed));
+            self.report.wrong_value(&location, what, Some(allowed));
         }
-        read.ok().map(|value| Located { place, value })
+        read.ok().map(|value| Located { location, value })
     }
 
     /// Reads one of several strings.
@@ -109,7 +109,7 @@ impl<'r, 'a> Object<'r, 'a> {
         let word = self.string(key)?;
         let value = choose(self.report, &word, choices)?;
         Some(Located {
-            place: word.place,
+            location: word.location,
             value,
         })
     }
@@ -125,7 +125,7 @@ impl<'r, 'a> Object<'r, 'a> {
 
     pub(crate) fn object(&mut self, key: &'static str) -> Option<Self> {
         let value = self.value(key)?;
-        Self::of(self.report, value, self.place.key(key))
+        Self::of(self.report, value, self.location.key(key))
     }
 
     pub(crate) fn required_object(&mut self, key: &'static str) -> Option<Self> {
@@ -151,19 +151,19 @@ impl<'r, 'a> Object<'r, 'a> {
         let array = self.array(key)?;
         let items = array.value.iter().enumerate();
         let objects = items
-            .filter_map(|(index, value)| Self::of(self.report, value, array.place.index(index)));
+            .filter_map(|(index, value)| Self::of(self.report, value, array.location.index(index)));
         Some(Located {
             value: objects.collect(),
-            place: array.place,
+            location: array.location,
         })
     }
 
     /// As [`Self::objects`], without quoting values, because they contain secrets.
     pub(crate) fn secret_objects(&mut self, key: &'static str) -> Option<Located<Vec<Self>>> {
         let found = self.any(key)?;
-        let place = found.place.secret();
+        let location = found.location.secret();
         let Some(array) = found.value.as_array() else {
-            wrong_type(self.report, &place, found.value, "an array");
+            wrong_type(self.report, &location, found.value, "an array");
             return None;
         };
         let objects = array
@@ -171,12 +171,12 @@ impl<'r, 'a> Object<'r, 'a> {
             .iter()
             .enumerate()
             .filter_map(|(index, value)| {
-                let place = Place::of(value, place.index(index)).secret();
-                Self::at(self.report, value, place)
+                let location = Location::of(value, location.index(index)).secret();
+                Self::at(self.report, value, location)
             });
         Some(Located {
             value: objects.collect(),
-            place,
+            location,
         })
     }
 
@@ -200,17 +200,17 @@ impl<'r, 'a> Object<'r, 'a> {
         let array = self.array(key)?;
         let items = array.value.iter().enumerate();
         let chosen = items.filter_map(|(index, value)| {
-            let place = Place::of(value, array.place.index(index));
+            let location = Location::of(value, array.location.index(index));
             let Some(word) = value.as_string_lit() else {
-                wrong_type(self.report, &place, value, "a string");
+                wrong_type(self.report, &location, value, "a string");
                 return None;
             };
             let value = word.value.to_string();
-            choose(self.report, &Located { place, value }, choices)
+            choose(self.report, &Located { location, value }, choices)
         });
         Some(Located {
             value: chosen.collect(),
-            place: array.place,
+            location: array.location,
         })
     }
 
@@ -218,7 +218,7 @@ impl<'r, 'a> Object<'r, 'a> {
     pub(crate) fn any(&mut self, key: &'static str) -> Option<Located<&'r Value<'a>>> {
         let value = self.value(key)?;
         Some(Located {
-            place: Place::of(value, self.place.key(key)),
+            location: Location::of(value, self.location.key(key)),
             value,
         })
     }
@@ -234,9 +234,9 @@ impl<'r, 'a> Object<'r, 'a> {
         members.sort_by_key(|member| member.range.start);
         let entries = members.into_iter().map(|member| {
             let key = member.name.as_str();
-            let place = Place::of(&member.value, self.place.key(key));
+            let location = Location::of(&member.value, self.location.key(key));
             let value = &member.value;
-            (key, Located { place, value })
+            (key, Located { location, value })
         });
         entries.collect()
     }
@@ -252,21 +252,21 @@ impl<'r, 'a> Object<'r, 'a> {
     }
 
     /// Returns the positions of the object and its values.
-    pub(crate) fn places(&self) -> Places {
+    pub(crate) fn locations(&self) -> Locations {
         // The first of repeated keys counts, so it is inserted last.
         let members = self.members.iter().rev().map(|member| {
             let key = member.name.as_str();
-            let place = Place::of(&member.value, self.place.key(key));
-            (key.to_owned(), place)
+            let location = Location::of(&member.value, self.location.key(key));
+            (key.to_owned(), location)
         });
-        Places {
+        Locations {
             members: members.collect(),
-            object: self.place.clone(),
+            object: self.location.clone(),
         }
     }
 
     /// Reports the keys that were not read, and returns the position of the object.
-    pub(crate) fn finish(self) -> Place {
+    pub(crate) fn finish(self) -> Location {
         let unknown = |member: &&&ObjectProp<'_>| !self.asked.contains(&member.name.as_str());
         let mut unknown: Vec<_> = self.members.iter().filter(unknown).collect();
         // In the order of the text, because texts are only created for reported problems.
@@ -283,7 +283,7 @@ impl<'r, 'a> Object<'r, 'a> {
             };
             self.report.problem(&self.key_place(member), message, None);
         }
-        self.place
+        self.location
     }
 
     fn typed<T>(
@@ -292,12 +292,12 @@ impl<'r, 'a> Object<'r, 'a> {
         expected: &str,
         read: impl FnOnce(&'r Value<'a>) -> Option<T>,
     ) -> Option<Located<T>> {
-        let Located { place, value } = self.any(key)?;
+        let Located { location, value } = self.any(key)?;
         let Some(value) = read(value) else {
-            wrong_type(self.report, &place, value, expected);
+            wrong_type(self.report, &location, value, expected);
             return None;
         };
-        Some(Located { place, value })
+        Some(Located { location, value })
     }
 
     fn value(&mut self, key: &'static str) -> Option<&'r Value<'a>> {
@@ -309,14 +309,14 @@ impl<'r, 'a> Object<'r, 'a> {
 
     fn require(&self, key: &'static str) {
         if self.find(key).is_none() {
-            let start = self.place.range.start;
-            let place = Place {
-                path: self.place.path.clone(),
+            let start = self.location.range.start;
+            let location = Location {
+                path: self.location.path.clone(),
                 range: Range::from_byte_index(start),
                 is_secret: false,
             };
             self.report
-                .problem(&place, format!("the key {key:?} is missing"), None);
+                .problem(&location, format!("the key {key:?} is missing"), None);
         }
     }
 
@@ -331,16 +331,16 @@ impl<'r, 'a> Object<'r, 'a> {
     fn report_repeated(&self) {
         for pair in self.members.windows(2) {
             if pair[0].name.as_str() == pair[1].name.as_str() {
-                let place = self.key_place(pair[1]);
+                let location = self.key_place(pair[1]);
                 self.report
-                    .problem(&place, "the key stands here a second time", None);
+                    .problem(&location, "the key stands here a second time", None);
             }
         }
     }
 
-    fn key_place(&self, member: &ObjectProp<'_>) -> Place {
-        Place {
-            path: self.place.key(member.name.as_str()),
+    fn key_place(&self, member: &ObjectProp<'_>) -> Location {
+        Location {
+            path: self.location.key(member.name.as_str()),
             range: member.name.range(),
             is_secret: false,
         }
@@ -376,13 +376,18 @@ fn choose<T: Copy>(
         if let Some(near) = problem::probable(&word.value, choices.iter().map(|(name, _)| *name)) {
             allowed.push_str(&format!("; the nearest is {near:?}"));
         }
-        report.wrong_value(&word.place, "is not allowed", Some(allowed));
+        report.wrong_value(&word.location, "is not allowed", Some(allowed));
     }
     found.map(|&(_, value)| value)
 }
 
-pub(crate) fn wrong_type(report: &Report<'_>, place: &Place, value: &Value<'_>, expected: &str) {
-    let excerpt = report.excerpt(place);
+pub(crate) fn wrong_type(
+    report: &Report<'_>,
+    location: &Location,
+    value: &Value<'_>,
+    expected: &str,
+) {
+    let excerpt = report.excerpt(location);
     let message = match value {
         Value::StringLit(_) => format!("{excerpt} is a string"),
         Value::NumberLit(_) if expected == "a whole number" => format!("{excerpt} is not whole"),
@@ -392,5 +397,5 @@ pub(crate) fn wrong_type(report: &Report<'_>, place: &Place, value: &Value<'_>, 
         Value::Array(_) => "this is an array".to_owned(),
         Value::NullKeyword(_) => "this is null".to_owned(),
     };
-    report.problem(place, message, Some(expected.to_owned()));
+    report.problem(location, message, Some(expected.to_owned()));
 }

@@ -13,7 +13,7 @@ use servicebus_broker::{
 use super::{check_small_name, report_repeated};
 use crate::config::document::{QueueBlock, SubscriptionBlock, TopicBlock};
 use crate::config::properties::path as entity_path;
-use crate::config::reader::{Located, Place, Places, Report};
+use crate::config::reader::{Located, Location, Locations, Report};
 use crate::config::resolve;
 use crate::config::{SubscriptionConfig, TopicConfig, problem};
 
@@ -24,7 +24,7 @@ type Queues = Vec<(EntityPath, EntityDescription)>;
 struct Forwarder {
     path: Option<EntityPath>,
     description: EntityDescription,
-    places: Places,
+    locations: Locations,
 }
 
 /// Returns the queues and topics in the order of declaration.
@@ -65,7 +65,7 @@ fn queue(
     forwarders.push(Forwarder {
         path: path.clone(),
         description: description.clone(),
-        places: properties.places,
+        locations: properties.locations,
     });
     Some((path?, description))
 }
@@ -84,7 +84,7 @@ fn topic(
         .apply(report, EntityKind::Topic, base, tier);
     if let Some(problem) = EntityKind::Topic.problem("", tier) {
         let allowed = Some(problem.allowed);
-        report.problem(&block.place, "this topic is not allowed", allowed);
+        report.problem(&block.location, "this topic is not allowed", allowed);
     }
     let names = block.subscriptions.iter();
     report_repeated(
@@ -96,7 +96,7 @@ fn topic(
     let subscriptions =
         subscriptions.filter_map(|block| subscription(report, block, tier, forwarders));
     let subscriptions: Vec<_> = subscriptions.collect();
-    report_too_many(report, &block.place, &subscriptions);
+    report_too_many(report, &block.location, &subscriptions);
     Some(TopicConfig {
         path: path?,
         description,
@@ -125,7 +125,7 @@ fn subscription(
     forwarders.push(Forwarder {
         path: None,
         description: description.clone(),
-        places: properties.places,
+        locations: properties.locations,
     });
     let rules = resolve::rules(report, rules);
     if let (Some(client), [only]) = (&mut description.client, &rules[..])
@@ -149,14 +149,14 @@ fn client_in(
     if tier != Tier::Premium {
         let message = "a subscription of a client of JMS 2.0 is not allowed";
         let allowed = "in the premium tier".to_owned();
-        report.problem(&client.place, message, Some(allowed));
+        report.problem(&client.location, message, Some(allowed));
         return None;
     }
     Some(Box::new(client.value))
 }
 
 /// Reports a topic with too many subscriptions or filters (semantics §1).
-fn report_too_many(report: &Report<'_>, topic: &Place, subscriptions: &[SubscriptionConfig]) {
+fn report_too_many(report: &Report<'_>, topic: &Location, subscriptions: &[SubscriptionConfig]) {
     let filters = || subscriptions.iter().flat_map(|s| &s.rules);
     let sql = filters().filter(|rule| matches!(rule.filter, Filter::Sql(_)));
     let correlation = filters().filter(|rule| matches!(rule.filter, Filter::Correlation(_)));
@@ -199,7 +199,7 @@ fn report_missing_targets(
         // Problems that are only counted need no suggestions.
         let compares = !report.is_full();
         for problem in missing(path, forwarder.description.targets(), declared, compares) {
-            report.setting(&forwarder.places, problem);
+            report.setting(&forwarder.locations, problem);
         }
     }
 }

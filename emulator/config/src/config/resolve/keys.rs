@@ -27,7 +27,7 @@ pub(crate) struct KeyNames<'a> {
 }
 
 /// Returns the key of a namespace without keys: the default one, under an unused name.
-pub(crate) fn made_up_key(namespace: &str, is_taken: impl Fn(&str) -> bool) -> Key {
+pub(crate) fn generate_key(namespace: &str, is_taken: impl Fn(&str) -> bool) -> Key {
     let first = [
         WELL_KNOWN_KEY_NAME.to_owned(),
         format!("{WELL_KNOWN_KEY_NAME}-{namespace}"),
@@ -59,14 +59,14 @@ impl<'a> KeyNames<'a> {
         let names = keys
             .flat_map(|keys| &keys.value)
             .filter_map(|key| key.name.as_ref());
-        for Located { place, value } in names {
+        for Located { location, value } in names {
             if let Some(first) = taken.get(value) {
                 let what = format!(
                     "names another key already, at {first}; a key name chooses the namespace"
                 );
-                report.wrong_value(place, what, None);
+                report.wrong_value(location, what, None);
             } else {
-                taken.insert(value.clone(), place.path.clone());
+                taken.insert(value.clone(), location.path.clone());
             }
         }
         Self { taken, is_taken }
@@ -80,7 +80,7 @@ impl<'a> KeyNames<'a> {
         blocks: Option<Located<Vec<KeyBlock>>>,
     ) -> Vec<Key> {
         let Some(Located {
-            place,
+            location,
             value: blocks,
         }) = blocks
         else {
@@ -88,7 +88,7 @@ impl<'a> KeyNames<'a> {
         };
         if blocks.is_empty() {
             report.problem(
-                &place,
+                &location,
                 "no client could enter; leave the key out for the well-known one",
                 None,
             );
@@ -101,7 +101,7 @@ impl<'a> KeyNames<'a> {
 
     fn made_up(&mut self, namespace: &str) -> Key {
         let is_taken = |name: &str| self.taken.contains_key(name) || (self.is_taken)(name);
-        let key = made_up_key(namespace, is_taken);
+        let key = generate_key(namespace, is_taken);
         self.taken.insert(key.name.clone(), String::new());
         key
     }
@@ -120,14 +120,14 @@ fn key(report: &Report<'_>, block: KeyBlock) -> Option<Key> {
 }
 
 fn claims(report: &Report<'_>, written: Option<Located<Vec<Claim>>>) -> Claims {
-    let Some(Located { place, value }) = written else {
+    let Some(Located { location, value }) = written else {
         return Claims::ALL;
     };
     let claims: Claims = value.iter().copied().collect();
     let both = claims.contains(Claim::Send) && claims.contains(Claim::Listen);
     if claims.contains(Claim::Manage) && !both {
         report.problem(
-            &place,
+            &location,
             "Manage is only granted together with Send and Listen",
             None,
         );
@@ -137,12 +137,16 @@ fn claims(report: &Report<'_>, written: Option<Located<Vec<Claim>>>) -> Claims {
 
 /// Reports a text that a connection string cannot contain.
 fn check_text(report: &Report<'_>, text: &Located<String>) {
-    let Located { place, value } = text;
+    let Located { location, value } = text;
     let length = value.chars().count();
     let illegal = value.chars().any(|c| c == ';' || c.is_control());
     if length == 0 || length > MAX_LENGTH || illegal {
         let allowed = format!("1 to {MAX_LENGTH} characters other than ';' and control characters");
-        report.wrong_value(place, "cannot stand in a connection string", Some(allowed));
+        report.wrong_value(
+            location,
+            "cannot stand in a connection string",
+            Some(allowed),
+        );
     }
 }
 
@@ -154,7 +158,7 @@ pub(crate) fn jwt(report: &Report<'_>, block: Option<JwtBlock>, files: Files<'_>
         Some(JwtBlock::Refuse) => return Jwt::Refuse,
         Some(JwtBlock::Check { keys, audience }) => (keys, audience),
     };
-    let Some(Located { place, value }) = keys else {
+    let Some(Located { location, value }) = keys else {
         return Jwt::default();
     };
     let set = match (value, files) {
@@ -165,15 +169,15 @@ pub(crate) fn jwt(report: &Report<'_>, block: Option<JwtBlock>, files: Files<'_>
         (KeysBlock::File(_), Files::Refused) => {
             let allowed = "a JSON web key set: {\"keys\": […]}".to_owned();
             let what = "names a file, and none is read for a request";
-            report.wrong_value(&place, what, Some(allowed));
+            report.wrong_value(&location, what, Some(allowed));
             return Jwt::default();
         }
     };
     match set {
         Ok(set) => Jwt::Check(Arc::new(set)),
         Err(reason) => {
-            let name = report.excerpt(&place);
-            report.problem(&place, format!("cannot use {name}: {reason}"), None);
+            let name = report.excerpt(&location);
+            report.problem(&location, format!("cannot use {name}: {reason}"), None);
             Jwt::default()
         }
     }

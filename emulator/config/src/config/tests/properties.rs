@@ -119,7 +119,7 @@ fn what_an_update_leaves_alone_is_judged_with_it() {
 }
 
 #[test]
-fn a_missing_target_is_told_with_the_nearest_name() {
+fn a_missing_target_is_reported_with_the_nearest_name() {
     let description = EntityDescription {
         forward_to: Some(path("biling")),
         forward_dead_lettered_messages_to: Some(path("Dead")),
@@ -243,7 +243,7 @@ fn every_property_is_exported_as_it_is_read() {
 }
 
 #[test]
-fn every_bound_of_a_property_is_told_with_the_entity_and_the_value() {
+fn every_bound_of_a_property_is_reported_with_entity_and_value() {
     for property in configured() {
         let Some((least, most)) = property.bounds else {
             continue;
@@ -273,11 +273,11 @@ fn every_bound_of_a_property_is_told_with_the_entity_and_the_value() {
             let entities = ["Queues[1]", "Topics[0]", "Topics[0].Subscriptions[0]"];
             let entities = entities.into_iter().zip(having).filter(|(_, has)| *has);
             for ((entity, _), problem) in entities.clone().zip(&error.problems) {
-                let place = format!(
+                let location = format!(
                     "UserConfig.Namespaces[0].{entity}.Properties.{}",
                     property.name
                 );
-                assert_eq!(problem.path, place);
+                assert_eq!(problem.path, location);
                 assert_eq!(
                     problem.value.as_deref().map(|text| text.trim_matches('"')),
                     Some(&*written)

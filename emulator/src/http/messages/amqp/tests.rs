@@ -9,7 +9,7 @@ fn value(json: Value, plain: &str) -> Result<Vec<u8>, String> {
 }
 
 #[test]
-fn every_type_of_value_is_told_and_made_again() {
+fn every_type_of_value_is_read_and_written() {
     for json in [
         json!(null),
         json!(true),

@@ -7,7 +7,7 @@ use servicebus_codec::{DecodeError, Reader, Value as Amqp, Writer};
 use uuid::Uuid;
 
 /// The AMQP name of the type that plain JSON values have at a position.
-pub(crate) type Plain = &'static str;
+pub(crate) type PlainType = &'static str;
 
 /// Largest whole number that JavaScript reads exactly; larger ones are texts.
 const EXACT: i128 = 1 << 53;

@@ -109,7 +109,7 @@ fn a_postponed_send_happens_when_it_is_released() {
 }
 
 #[test]
-fn what_a_fault_holds_is_not_at_rest() {
+fn operations_delayed_by_a_fault_keep_the_namespace_busy() {
     let bus = Bus::with_queues(&["q"]);
     bus.http.freeze();
     for (effect, end) in [
@@ -295,7 +295,7 @@ fn a_status_without_body_has_none_over_http() {
 }
 
 #[test]
-fn an_http_request_hears_nothing_and_may_have_been_done() {
+fn an_http_request_gets_no_response_and_may_have_been_performed() {
     for (effect, stored) in [
         (json!("drop"), 0),
         (json!({"drop": {"when": "after"}}), 1),

@@ -165,7 +165,7 @@ fn rejected(narrowing: &Value, messages: &[Message]) -> Vec<bool> {
 }
 
 #[test]
-fn messages_are_told_apart_by_what_they_bring() {
+fn messages_are_distinguished_by_their_content() {
     let messages = [
         Message::new("1").application("n", text("a")),
         Message::new("2")
@@ -197,7 +197,7 @@ fn messages_are_told_apart_by_what_they_bring() {
 }
 
 #[test]
-fn settlements_are_told_apart_by_the_message_they_settle() {
+fn settlements_are_distinguished_by_their_message() {
     let bus = Bus::with_queues(&["q"]);
     let effect = json!({"reject": {"condition": "com.microsoft:timeout"}});
     bus.script(&json!({"operation": "complete", "message_id": "2", "effect": effect}));

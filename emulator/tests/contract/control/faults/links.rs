@@ -98,7 +98,7 @@ fn a_link_is_attached_and_detached_at_once() {
 }
 
 #[test]
-fn a_link_that_goes_before_a_delivery_leaves_its_message() {
+fn a_link_that_detaches_before_a_delivery_leaves_its_message() {
     let bus = Bus::with_queues(&["q"]);
     bus.script(&json!({"operation": "receive", "entity": "q", "nth": 2, "effect": "detach"}));
     let (mut peer, sender) = bus.sender("q");

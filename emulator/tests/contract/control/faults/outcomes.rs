@@ -99,7 +99,7 @@ fn a_completion_is_rejected_and_the_lock_stays() {
 }
 
 #[test]
-fn settlements_of_a_kind_are_told_apart() {
+fn settlements_of_one_kind_are_distinguished() {
     let bus = Bus::with_queues(&["q"]);
     let kinds = ["settle", "complete", "abandon", "defer", "dead-letter"];
     let faults = kinds.map(|kind| {

@@ -8,10 +8,10 @@ use crate::support::*;
 const SECONDS: &str = "a number of seconds above 0, at most 3600";
 
 /// A body, and the one problem that it has.
-type Senseless = (Value, Value);
+type InvalidFault = (Value, Value);
 
 /// A fault of sends with this instead of the usual value.
-fn with(key: &str, value: &Value, path: &str, wrong: &Value, allowed: &str) -> Senseless {
+fn with(key: &str, value: &Value, path: &str, wrong: &Value, allowed: &str) -> InvalidFault {
     let mut body = json!({"operation": "send", "effect": "lose-reply"});
     body[key] = value.clone();
     (
@@ -20,7 +20,7 @@ fn with(key: &str, value: &Value, path: &str, wrong: &Value, allowed: &str) -> S
     )
 }
 
-fn of_operations() -> Vec<Senseless> {
+fn of_operations() -> Vec<InvalidFault> {
     let operations = "send, receive, settle, complete, abandon, dead-letter, defer, renew-lock, attach, connect, \
                       token, management, discharge, http";
     let connect =
@@ -43,7 +43,7 @@ fn of_operations() -> Vec<Senseless> {
     ]
 }
 
-fn of_counts() -> Vec<Senseless> {
+fn of_counts() -> Vec<InvalidFault> {
     let values = [json!(0), json!(-1), json!(1.5), json!("first")];
     let each = ["nth", "every", "times"].into_iter().flat_map(|key| {
         let allowed = "a whole number from 1";
@@ -65,7 +65,7 @@ const WRONG_EFFECTS: &str = r#"
     reject.condition | "ü" | a string of ASCII with 1 to 128 bytes | {"reject": {"condition": "ü"}}
 "#;
 
-fn of_effects() -> Vec<Senseless> {
+fn of_effects() -> Vec<InvalidFault> {
     let effects = "for the operation send: lose-reply, reject, detach, close, drop, delay, hold-back, \
                    expire-token, stall, crash, postpone, failover";
     let names = [

@@ -43,7 +43,7 @@ fn a_fault_that_says_how_it_is_written_has_to_fire() {
 }
 
 #[test]
-fn one_that_tells_only_its_place_is_shown_as_it_was_asked_for() {
+fn one_with_only_a_position_is_shown_as_requested() {
     let bus = Bus::with_queues(&["a"]);
     bus.script(&fault(&json!({"written_at": "it.go:7"})));
     let expected = r#"a fault never fired: {"effect":"lose-reply","entity":"a","every":1,"nth":1,"operation":"send","times":1}

@@ -140,7 +140,7 @@ fn an_address_that_all_share_can_still_be_that_of_one() {
 }
 
 #[test]
-fn an_address_that_somebody_else_has_is_refused() {
+fn an_address_of_another_process_is_refused() {
     let bus = Bus::with_queues(&["q"]);
     let address = IpAddr::from([127, 202, 0, 1]);
     let _taken = std::net::TcpListener::bind(at(address, bus.amqp)).expect("it is free");

@@ -8,7 +8,7 @@ use super::*;
 const LIMIT: usize = 1_000;
 
 #[test]
-fn a_name_must_be_one() {
+fn a_name_must_be_valid() {
     let bus = Bus::with_queues(&["q"]);
     let long = "a".repeat(64);
     for (written, name) in [
@@ -31,7 +31,7 @@ fn a_name_must_be_one() {
 }
 
 #[test]
-fn a_name_is_had_by_one_alone() {
+fn a_name_belongs_to_one_namespace() {
     let bus = Bus::with_queues(&["q"]);
     make(&bus, "Twin", "");
     for name in ["Twin", "twin", "SBEMULATORNS"] {
@@ -43,7 +43,7 @@ fn a_name_is_had_by_one_alone() {
 }
 
 #[test]
-fn a_key_name_and_an_address_are_had_by_one_alone() {
+fn a_key_name_and_an_address_belong_to_one_namespace() {
     let bus = Bus::with_queues(&["q"]);
     let key = r#""Keys":[{"Name":"mine","Key":"x"}]"#;
     make(

@@ -70,7 +70,7 @@ fn it_declares_what_a_configuration_does() {
 }
 
 #[test]
-fn a_mistake_in_it_is_a_sentence() {
+fn a_mistake_in_it_is_reported() {
     let bus = Bus::with_queues(&["q"]);
     let limits =
         json!({"queues": [{"name": "a", "maxDeliveries": 3}, {"name": "b", "lock_duration": 1}]});
@@ -96,7 +96,7 @@ fn a_mistake_in_it_is_a_sentence() {
 
 /// Each problem is in the text, as packages for other languages print it.
 #[test]
-fn a_refusal_is_told_in_one_text() {
+fn an_error_has_one_text() {
     let bus = Bus::with_queues(&["q"]);
     let declared =
         json!({"queues": [{"name": "a", "maxDeliveries": 3}, {"name": "b", "lock_duration": 1.0}]});

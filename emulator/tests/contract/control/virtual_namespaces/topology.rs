@@ -82,7 +82,7 @@ fn what_is_exported_declares_the_same_again() {
 }
 
 #[test]
-fn it_tells_what_is_there_now() {
+fn it_shows_the_current_state() {
     let bus = Bus::with_queues(&["q", "gone"]);
     let subscription = "t/Subscriptions/s";
     bus.http.put_queue("q", &json!({"MaxDeliveryCount": 4}));

@@ -17,7 +17,7 @@ fn left() -> (Directory, [Vec<u8>; 3]) {
 }
 
 #[test]
-fn a_file_that_is_not_as_it_was_left_is_told_by_its_name() {
+fn a_file_that_was_changed_is_reported_by_name() {
     let (directory, left) = left();
     let cut = |bytes: &[u8], length: usize| Some(bytes[..length].to_vec());
     let noise = || Some((0..5_000_u32).map(|at| (at * at % 251) as u8).collect());
@@ -56,7 +56,7 @@ fn a_file_that_is_not_as_it_was_left_is_told_by_its_name() {
 }
 
 #[test]
-fn a_directory_in_the_place_of_a_file_is_told_by_its_name() {
+fn a_directory_in_place_of_a_file_is_reported_by_name() {
     let (directory, left) = left();
     for (name, whole) in FILES.iter().zip(&left) {
         let file = directory.file(name);

@@ -60,7 +60,7 @@ fn check_counts_what_is_there() {
 }
 
 #[test]
-fn check_tells_what_is_damaged() {
+fn check_reports_damage() {
     let directory = written();
     let file = directory.file("store.redb");
     let bytes = fs::read(&file).expect("it is there");
@@ -89,7 +89,7 @@ fn check_tells_what_is_damaged() {
 }
 
 #[test]
-fn export_tells_all_of_it_bit_for_bit() {
+fn export_prints_everything_bit_for_bit() {
     let directory = written();
     let (code, printed, complaints) = verb(&directory, "export");
     assert_eq!((code, &*complaints), (Some(0), ""));
@@ -148,7 +148,7 @@ fn compact_leaves_what_is_there() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_in_a_sentence() {
+fn an_unreadable_file_is_reported() {
     let nowhere = Directory::new();
     for own in ["check", "export", "compact"] {
         let (code, printed, complaints) = verb(&nowhere, own);

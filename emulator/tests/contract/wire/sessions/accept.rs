@@ -81,7 +81,7 @@ fn other_filters_of_the_source_stay() {
 }
 
 #[test]
-fn the_lock_is_told_in_the_time_of_the_client() {
+fn the_lock_is_shown_in_the_time_of_the_client() {
     let bus = Bus::with_sessions();
     bus.http.advance(86_400.0);
     let mut peer = bus.client();
@@ -162,7 +162,7 @@ fn a_session_receiver_is_refused_where_there_are_none() {
 }
 
 #[test]
-fn a_session_that_somebody_holds_cannot_be_had() {
+fn a_held_session_cannot_be_accepted() {
     let (bus, mut holder) = Bus::with_sessions().with_client();
     let held = holder.accept("q", "s");
     let mut peer = bus.client();
@@ -209,7 +209,7 @@ fn a_filter_that_is_no_text_is_refused() {
 }
 
 #[test]
-fn a_time_to_wait_must_be_one() {
+fn a_wait_time_must_be_valid() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     for (time, shown) in [
         (text("60"), "'60'"),

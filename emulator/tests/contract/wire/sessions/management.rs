@@ -109,7 +109,7 @@ fn a_list_needs_a_page() {
 }
 
 #[test]
-fn renewing_tells_the_new_end_in_the_time_of_the_client() {
+fn renewing_returns_the_new_end_in_the_time_of_the_client() {
     let bus = Bus::with_sessions();
     bus.http.advance(86_400.0);
     let mut peer = bus.client();

@@ -45,7 +45,7 @@ fn it_is_null_until_it_is_set_and_after_it_is_cleared() {
 }
 
 #[test]
-fn it_belongs_to_who_holds_the_session() {
+fn it_belongs_to_the_holder_of_the_session() {
     let (bus, mut holder) = Bus::with_sessions().with_client();
     holder.accept("q", "s");
     let (mut peer, node) = bus.node("q/$management");

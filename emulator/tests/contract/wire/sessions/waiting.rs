@@ -30,7 +30,7 @@ fn the_answer_comes_with_the_first_message() {
 }
 
 #[test]
-fn the_answer_comes_when_somebody_lets_a_session_go() {
+fn the_attach_is_answered_when_a_session_is_released() {
     let (bus, mut holder) = Bus::with_sessions().with_client();
     send_all(&mut holder, "q", &[("m", "s")]);
     let held = holder.accept("q", "s");
@@ -71,7 +71,7 @@ fn credit_may_be_given_before_the_answer() {
 }
 
 #[test]
-fn whoever_has_waited_for_long_enough_is_refused() {
+fn a_wait_for_a_session_times_out() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     for (time, shown) in [
         (uint(0), "00:00:00"),
@@ -112,7 +112,7 @@ fn waiting_takes_real_time_whatever_the_clock_shows() {
 }
 
 #[test]
-fn a_client_that_detaches_gives_back_what_it_was_about_to_get() {
+fn a_detach_releases_reserved_messages() {
     let (bus, mut gone) = Bus::with_sessions().with_client();
     let attach = next("gone");
     let handle = gone.ask_to_attach(&attach);
@@ -126,7 +126,7 @@ fn a_client_that_detaches_gives_back_what_it_was_about_to_get() {
 }
 
 #[test]
-fn a_client_whose_session_or_connection_ends_waits_no_more() {
+fn a_waiting_attach_ends_with_its_session_or_connection() {
     let (bus, mut gone) = Bus::with_sessions().with_client();
     gone.begin(3);
     gone.ask_to_attach(&next("gone").on(3));
@@ -154,7 +154,7 @@ fn a_link_that_is_attached_again_waits_in_the_place_of_the_old_one() {
 }
 
 #[test]
-fn whoever_waits_hears_that_the_queue_is_disabled_or_deleted() {
+fn a_waiting_receiver_is_refused_when_the_queue_is_disabled_or_deleted() {
     for (change, condition) in [
         ("disable", "com.microsoft:entity-disabled"),
         ("delete", "amqp:not-found"),
@@ -177,7 +177,7 @@ const EACH: usize = 1000;
 const CONNECTIONS: usize = 4;
 
 #[test]
-fn whoever_came_first_is_woken_first() {
+fn the_first_waiting_receiver_is_woken_first() {
     let bus = Bus::with_sessions();
     let mut peers: Vec<Peer> = (0..CONNECTIONS).map(|_| bus.client()).collect();
     // In turns: first a hundred of one connection, then of the next.

@@ -70,7 +70,7 @@ fn twice(state: Value) -> [(bool, Value); 2] {
 }
 
 #[test]
-fn o44_every_outcome_is_told_twice_back_to_back() {
+fn o44_every_outcome_is_sent_twice_back_to_back() {
     let bus = Bus::with_queues(&["q"]);
     let mut peer = bus.client_by("MSSBCBS");
     let sender = peer.sender("q");
@@ -116,7 +116,7 @@ fn o44_every_outcome_is_told_twice_back_to_back() {
 }
 
 #[test]
-fn o44_no_other_client_is_told_twice() {
+fn o44_other_clients_get_each_outcome_once() {
     let bus = Bus::with_queues(&["q"]);
     for mechanism in ["ANONYMOUS", "EXTERNAL"] {
         let mut peer = bus.client_by(mechanism);

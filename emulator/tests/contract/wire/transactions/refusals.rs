@@ -76,7 +76,7 @@ fn an_entity_that_is_gone_fails_the_discharge() {
 }
 
 #[test]
-fn what_is_no_demand_is_refused_and_the_link_goes_on() {
+fn an_invalid_coordinator_request_is_refused_and_the_link_stays() {
     let (_bus, mut peer, ..) = bus_with(&[]);
     let coordinator = peer.attached(&Attach::coordinator());
     for body in [Value::Null, text("declare"), composite(0x30, [])] {

@@ -117,7 +117,7 @@ impl Entity {
         destination: &EntityPath,
         messages: Vec<Message>,
     ) -> Result<Vec<SequenceNumber>, SendError> {
-        self.verb(cx, |entity, cx| {
+        self.client_operation(cx, |entity, cx| {
             let partition = entity.check_via(cx, &messages)?;
             let mut numbers = Vec::with_capacity(messages.len());
             for message in messages {
@@ -187,7 +187,7 @@ impl Entity {
         destination: &EntityPath,
         messages: Vec<Message>,
     ) -> Result<(), SendError> {
-        self.verb(cx, |entity, cx| {
+        self.client_operation(cx, |entity, cx| {
             let partition = entity.check_via(cx, &messages)?;
             for message in messages {
                 entity.accept_send_via(cx, message, partition, destination.clone());

@@ -19,13 +19,13 @@ impl Entity {
         tokens: &[LockToken],
         outcome: &Outcome,
     ) -> Result<(), TransactError> {
-        self.verb(cx, |entity, cx| {
+        self.client_operation(cx, |entity, cx| {
             transaction.check(cx.now, &entity.path, 0)?;
             entity.check_settling()?;
             let offsets = entity.find_locks(cx.now, kind, tokens)?;
             entity.check_outcome(kind, &offsets, outcome)?;
             if let Err(error) = entity.join_partition_of(transaction, kind, &offsets) {
-                entity.give_back(cx, kind, offsets);
+                entity.abandon_of_other_partition(cx, kind, offsets);
                 return Err(error);
             }
             let until = transaction.begin(cx.now);
@@ -51,7 +51,12 @@ impl Entity {
     }
 
     /// Abandons messages of another partition (spec/observed.md 42).
-    fn give_back(&mut self, cx: &mut Context<'_>, kind: SubQueue, offsets: Vec<Offset>) {
+    fn abandon_of_other_partition(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: SubQueue,
+        offsets: Vec<Offset>,
+    ) {
         for offset in offsets {
             let changes = PropertyChanges::default();
             // This cannot fail without changes.
@@ -91,12 +96,12 @@ impl Entity {
             | Outcome::DeadLetter { changes, .. } => changes,
         };
         for offset in offsets {
-            self.try_changes(kind, *offset, changes)?;
+            self.check_changes(kind, *offset, changes)?;
         }
         Ok(())
     }
 
-    fn try_changes(
+    fn check_changes(
         &self,
         kind: SubQueue,
         offset: Offset,

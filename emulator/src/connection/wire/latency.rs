@@ -18,31 +18,31 @@ use super::{Unread, Wire};
 const WINDOW: usize = 4 * 1024 * 1024;
 
 /// A stream with latency.
-pub(crate) struct Line<W> {
+pub(crate) struct LatencyTransport<W> {
     wire: W,
     round_trip: Duration,
-    incoming: Way,
-    outgoing: Way,
+    incoming: Direction,
+    outgoing: Direction,
     /// Output that has passed the latency and is not written yet.
     arrived: Output,
 }
 
 /// The data in flight in one direction; an empty block is the end of the stream.
 #[derive(Default)]
-struct Way {
+struct Direction {
     blocks: VecDeque<(Instant, Bytes)>,
     bytes: usize,
     has_ended: bool,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl<W> Line<W> {
+impl<W> LatencyTransport<W> {
     pub(crate) fn new(wire: W) -> Self {
         Self {
             wire,
             round_trip: Duration::ZERO,
-            incoming: Way::default(),
-            outgoing: Way::default(),
+            incoming: Direction::default(),
+            outgoing: Direction::default(),
             arrived: Output::default(),
         }
     }
@@ -55,7 +55,7 @@ impl<W> Line<W> {
         self.round_trip
     }
 
-    fn is_short(&self, way: &Way) -> bool {
+    fn is_short(&self, way: &Direction) -> bool {
         self.round_trip.is_zero() && way.blocks.is_empty() && !way.has_ended
     }
 
@@ -64,13 +64,13 @@ impl<W> Line<W> {
     }
 }
 
-impl<W: Unread> Unread for Line<W> {
+impl<W: Unread> Unread for LatencyTransport<W> {
     fn has_unread(&self) -> bool {
         self.wire.has_unread()
     }
 }
 
-impl<W: Wire> Wire for Line<W> {
+impl<W: Wire> Wire for LatencyTransport<W> {
     fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut BytesMut) -> Poll<io::Result<usize>> {
         if self.is_short(&self.incoming) {
             return self.wire.poll_read(cx, input);
@@ -131,8 +131,8 @@ impl<W: Wire> Wire for Line<W> {
         self.wire.held()
     }
 
-    fn blame(&mut self, reason: &str) -> bool {
-        self.wire.blame(reason)
+    fn set_close_reason(&mut self, reason: &str) -> bool {
+        self.wire.set_close_reason(reason)
     }
 
     fn acknowledge(&self) {
@@ -140,7 +140,7 @@ impl<W: Wire> Wire for Line<W> {
     }
 }
 
-impl Way {
+impl Direction {
     fn send(&mut self, arrival: Instant, block: Bytes) {
         self.bytes += block.len();
         self.has_ended |= block.is_empty();

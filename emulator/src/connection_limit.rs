@@ -14,7 +14,7 @@ const RESERVED: usize = 50;
 
 /// The connection places of a process.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct ConnectionLimit {
     /// The number of places.
     most: usize,
     /// Places for one address that is not this machine's own: four fifths.
@@ -26,11 +26,11 @@ pub(crate) struct Places {
 
 /// The place of one peer; released when dropped.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum ConnectionSlot {
     /// A place without restrictions.
     Any {
         /// Held for as long as the place is.
-        _taken: Taken,
+        _taken: CountedSlot,
     },
     /// A place for `/health` only.
     Reserved {
@@ -41,13 +41,13 @@ pub(crate) enum Place {
 
 /// A counted place.
 #[derive(Debug)]
-pub(crate) struct Taken {
-    places: Arc<Places>,
+pub(crate) struct CountedSlot {
+    connection_limit: Arc<ConnectionLimit>,
     /// The peer's address, if the limit per address applies to it.
     address: Option<IpAddr>,
 }
 
-impl Places {
+impl ConnectionLimit {
     pub(crate) fn new(most: usize) -> Arc<Self> {
         Arc::new(Self {
             most,
@@ -59,20 +59,20 @@ impl Places {
     }
 
     /// Takes a place for a peer from this address; `None` when those for `/health` are taken as well.
-    pub(crate) fn take(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
+    pub(crate) fn take(self: &Arc<Self>, address: IpAddr) -> Option<ConnectionSlot> {
         if let Some(taken) = self.take_any(address.to_canonical()) {
-            return Some(Place::Any { _taken: taken });
+            return Some(ConnectionSlot::Any { _taken: taken });
         }
         let permit = Arc::clone(&self.reserved).try_acquire_owned().ok()?;
-        Some(Place::Reserved { _permit: permit })
+        Some(ConnectionSlot::Reserved { _permit: permit })
     }
 
-    fn take_any(self: &Arc<Self>, address: IpAddr) -> Option<Taken> {
+    fn take_any(self: &Arc<Self>, address: IpAddr) -> Option<CountedSlot> {
         let more = |taken| (taken < self.most).then_some(taken + 1);
         let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
         self.taken.fetch_update(set, fetch, more).ok()?;
-        let mut taken = Taken {
-            places: Arc::clone(self),
+        let mut taken = CountedSlot {
+            connection_limit: Arc::clone(self),
             address: None,
         };
         if !address.is_loopback() {
@@ -92,17 +92,17 @@ impl Places {
     }
 }
 
-impl Place {
+impl ConnectionSlot {
     pub(crate) fn is_reserved(&self) -> bool {
         matches!(self, Self::Reserved { .. })
     }
 }
 
-impl Drop for Taken {
+impl Drop for CountedSlot {
     fn drop(&mut self) {
-        self.places.taken.fetch_sub(1, Ordering::Relaxed);
+        self.connection_limit.taken.fetch_sub(1, Ordering::Relaxed);
         let Some(address) = self.address else { return };
-        let mut by_address = self.places.by_address();
+        let mut by_address = self.connection_limit.by_address();
         if let Some(own) = by_address.get_mut(&address) {
             *own -= 1;
             if *own == 0 {
@@ -118,38 +118,50 @@ mod tests {
 
     const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
-    fn reserved(places: &Arc<Places>, address: IpAddr) -> Option<bool> {
-        places.take(address).map(|place| place.is_reserved())
+    fn reserved(connection_limit: &Arc<ConnectionLimit>, address: IpAddr) -> Option<bool> {
+        connection_limit
+            .take(address)
+            .map(|slot| slot.is_reserved())
     }
 
     #[test]
     fn when_all_are_taken_some_are_left_for_health() {
-        let places = Places::new(10);
-        let mut taken: Vec<Place> = (0..10).filter_map(|_| places.take(HERE)).collect();
-        assert!(taken.iter().all(|place| !place.is_reserved()));
-        let watching: Vec<Place> = (0..RESERVED).filter_map(|_| places.take(HERE)).collect();
-        assert!(watching.iter().all(Place::is_reserved));
+        let connection_limit = ConnectionLimit::new(10);
+        let mut taken: Vec<ConnectionSlot> = (0..10)
+            .filter_map(|_| connection_limit.take(HERE))
+            .collect();
+        assert!(taken.iter().all(|slot| !slot.is_reserved()));
+        let watching: Vec<ConnectionSlot> = (0..RESERVED)
+            .filter_map(|_| connection_limit.take(HERE))
+            .collect();
+        assert!(watching.iter().all(ConnectionSlot::is_reserved));
         assert_eq!(watching.len(), RESERVED);
-        assert_eq!(reserved(&places, HERE), None, "these are bounded, too");
+        assert_eq!(
+            reserved(&connection_limit, HERE),
+            None,
+            "these are bounded, too"
+        );
         taken.pop();
-        assert_eq!(reserved(&places, HERE), Some(false));
+        assert_eq!(reserved(&connection_limit, HERE), Some(false));
         drop(watching);
         drop(taken);
-        assert_eq!(places.taken.load(Ordering::Relaxed), 0);
+        assert_eq!(connection_limit.taken.load(Ordering::Relaxed), 0);
     }
 
     #[test]
     fn another_machine_does_not_take_all() {
-        let places = Places::new(10);
+        let connection_limit = ConnectionLimit::new(10);
         let there: IpAddr = "::ffff:192.0.2.1".parse().unwrap();
         let same: IpAddr = "192.0.2.1".parse().unwrap();
         let other: IpAddr = "192.0.2.2".parse().unwrap();
-        let taken: Vec<Place> = (0..8).filter_map(|_| places.take(there)).collect();
-        assert!(taken.iter().all(|place| !place.is_reserved()));
-        assert_eq!(reserved(&places, same), Some(true));
-        assert_eq!(reserved(&places, other), Some(false));
-        assert_eq!(reserved(&places, HERE), Some(false));
+        let taken: Vec<ConnectionSlot> = (0..8)
+            .filter_map(|_| connection_limit.take(there))
+            .collect();
+        assert!(taken.iter().all(|slot| !slot.is_reserved()));
+        assert_eq!(reserved(&connection_limit, same), Some(true));
+        assert_eq!(reserved(&connection_limit, other), Some(false));
+        assert_eq!(reserved(&connection_limit, HERE), Some(false));
         drop(taken);
-        assert!(places.by_address().is_empty());
+        assert!(connection_limit.by_address().is_empty());
     }
 }

@@ -7,7 +7,7 @@ use crate::durable::MissingBodies;
 use crate::nodes::{Condition, Reply, ServiceError};
 
 /// The messages of a reply to a peek or receive.
-pub(crate) struct ShownMessages {
+pub(crate) struct ReplyMessages {
     /// With their lock tokens if they are received.
     pub(crate) messages: Vec<(Option<LockToken>, BrokerProperties, Message)>,
     pub(crate) missing: MissingBodies,
@@ -18,7 +18,7 @@ pub(crate) struct ShownMessages {
     pub(crate) most: usize,
 }
 
-impl ShownMessages {
+impl ReplyMessages {
     /// `{messages: [{[lock-token: uuid, ]message: binary}]}`, or 204.
     pub(crate) fn reply(mut self) -> Result<Reply, ServiceError> {
         let messages = self.encode().map_err(|error| {

@@ -10,7 +10,7 @@ use servicebus_broker::{
 };
 use servicebus_control_api::EntityState;
 
-use super::later::{Seen, link_of};
+use super::delays::{ObservedOperation, link_of};
 use crate::auth::audience_path;
 use crate::connection::links::{Link, Node, Requests};
 use crate::connection::peer::ClientConnection;
@@ -41,32 +41,32 @@ impl ClientConnection {
         {
             self.end_wait_for_party(now);
         }
-        let seen = if let Event::Transfer(transfer) = event {
+        let observed = if let Event::Transfer(transfer) = event {
             if let Some(Link::Requests(_)) = self.links.get(transfer.link) {
                 request = self.request_in(&transfer.payload);
             }
             if let (Some(request), true) = (&request, self.is_cbs(transfer.link)) {
-                self.note_party(request);
+                self.record_party(request);
                 self.end_wait_for_party(now);
             }
-            self.see_transfer(transfer, request.as_ref())
+            self.observe_transfer(transfer, request.as_ref())
         } else if let Event::Settle(settlement) = event {
-            self.see_settlement(settlement)
+            self.observe_settlement(settlement)
         } else if let Event::Attach { attach, .. } = event {
-            self.see_attach(attach)
+            self.observe_attach(attach)
         } else {
             None
         };
-        let Some(mut seen) = seen else {
+        let Some(mut observed) = observed else {
             return (MatchedFaults::default(), Affected::default());
         };
-        if namespace.faults.look_inside() {
-            seen.context.messages = self.messages_of(event, request.as_ref());
+        if namespace.faults.needs_messages() {
+            observed.context.messages = self.messages_of(event, request.as_ref());
         }
-        seen.context.link = link_of(event);
-        self.name_party(&mut seen.context);
-        let matched = namespace.sight(&seen.context);
-        let Seen { context, affected } = seen;
+        observed.context.link = link_of(event);
+        self.add_party(&mut observed.context);
+        let matched = namespace.match_faults(&observed.context);
+        let ObservedOperation { context, affected } = observed;
         if matched == MatchedFaults::default() {
             return (matched, affected);
         }
@@ -94,17 +94,17 @@ impl ClientConnection {
         (matched, Affected { number, ..affected })
     }
 
-    pub(crate) fn connection_seen(&self) -> MatchContext<'static> {
+    pub(crate) fn connection_context(&self) -> MatchContext<'static> {
         let mut context = MatchContext {
             operations: vec![Operation::Connect],
             ..MatchContext::default()
         };
-        self.name_party(&mut context);
+        self.add_party(&mut context);
         context
     }
 
     /// Adds the party to an operation's context.
-    pub(crate) fn name_party(&self, context: &mut MatchContext<'_>) {
+    pub(crate) fn add_party(&self, context: &mut MatchContext<'_>) {
         let namespace = self.client.namespace.as_ref();
         context.client = namespace.and_then(|ns| ns.client_name(self.client.caller.client));
         context.party.clone_from(&self.client.party);
@@ -118,11 +118,11 @@ impl ClientConnection {
         Some(namespace.read(entity, |entity| entity_state(entity, kind)))
     }
 
-    fn see_transfer<'a>(
+    fn observe_transfer<'a>(
         &mut self,
         transfer: &Transfer,
         request: Option<&'a Request>,
-    ) -> Option<Seen<'a>> {
+    ) -> Option<ObservedOperation<'a>> {
         match self.links.get(transfer.link)? {
             Link::Sender(sender) => {
                 let entity = Arc::clone(&sender.entity);
@@ -132,12 +132,12 @@ impl ClientConnection {
                     before: self.state_of(&entity, SubQueue::Active),
                     ..MatchContext::default()
                 };
-                Some(Seen {
+                Some(ObservedOperation {
                     context,
                     affected: Affected::at(entity, SubQueue::Active),
                 })
             }
-            Link::Coordinator(_) => self.see_demand(transfer),
+            Link::Coordinator(_) => self.observe_discharge(transfer),
             Link::Requests(Requests {
                 node: Node::Cbs, ..
             }) => {
@@ -147,7 +147,7 @@ impl ClientConnection {
                     entities: audience.map(audience_path).into_iter().collect(),
                     ..MatchContext::default()
                 };
-                Some(Seen {
+                Some(ObservedOperation {
                     context,
                     affected: Affected::default(),
                 })
@@ -157,7 +157,7 @@ impl ClientConnection {
                 ..
             }) => {
                 let (entity, kind) = (Arc::clone(entity), *kind);
-                Some(self.see_request(&entity, kind, request?))
+                Some(self.observe_request(&entity, kind, request?))
             }
             Link::Receiver(_)
             | Link::Waiting(_)
@@ -190,7 +190,7 @@ impl ClientConnection {
         messages
     }
 
-    fn see_demand<'a>(&mut self, transfer: &Transfer) -> Option<Seen<'a>> {
+    fn observe_discharge<'a>(&mut self, transfer: &Transfer) -> Option<ObservedOperation<'a>> {
         let Ok(CoordinatorRequest::Discharge { transaction, .. }) =
             CoordinatorRequest::parse(&transfer.payload)
         else {
@@ -211,15 +211,15 @@ impl ClientConnection {
             entities,
             ..Affected::default()
         };
-        Some(Seen { context, affected })
+        Some(ObservedOperation { context, affected })
     }
 
-    fn see_request<'a>(
+    fn observe_request<'a>(
         &self,
         entity: &Arc<SharedEntity>,
         kind: SubQueue,
         request: &'a Request,
-    ) -> Seen<'a> {
+    ) -> ObservedOperation<'a> {
         let name = request.property("operation");
         let mut operations = match name {
             Some("com.microsoft:renew-lock" | "com.microsoft:renew-session-lock") => {
@@ -248,13 +248,13 @@ impl ClientConnection {
             is_locked,
             ..MatchContext::default()
         };
-        Seen {
+        ObservedOperation {
             context,
             affected: Affected::at(Arc::clone(entity), kind),
         }
     }
 
-    fn see_settlement<'a>(&self, settlement: &Settlement) -> Option<Seen<'a>> {
+    fn observe_settlement<'a>(&self, settlement: &Settlement) -> Option<ObservedOperation<'a>> {
         let Some(Link::Receiver(receiver)) = self.links.get(settlement.link) else {
             return None;
         };
@@ -277,7 +277,7 @@ impl ClientConnection {
             can_come_twice: settlement.outcome == Outcome::Accepted,
             ..MatchContext::default()
         };
-        Some(Seen {
+        Some(ObservedOperation {
             context,
             affected: Affected::at(Arc::clone(entity), kind),
         })
@@ -316,7 +316,7 @@ impl ClientConnection {
     }
 
     /// Links to `$cbs` and the coordinator do not count: authors of tests do not think of them.
-    fn see_attach<'a>(&self, attach: &AttachRequest) -> Option<Seen<'a>> {
+    fn observe_attach<'a>(&self, attach: &AttachRequest) -> Option<ObservedOperation<'a>> {
         let address = Address::parse(attach.address()?);
         if attach.is_coordinator() || address.destination == Destination::Cbs {
             return None;
@@ -338,7 +338,7 @@ impl ClientConnection {
             entities: entity.into_iter().collect(),
             ..Affected::default()
         };
-        Some(Seen { context, affected })
+        Some(ObservedOperation { context, affected })
     }
 
     pub(crate) fn locks_of(&self, event: &Event) -> Option<Locks> {

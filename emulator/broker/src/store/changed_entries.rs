@@ -8,11 +8,11 @@ use crate::ids::Offset;
 
 /// The touched entries since they were last taken.
 #[derive(Debug, Default)]
-pub(crate) struct Touched(BTreeMap<Offset, Touch>);
+pub(crate) struct ChangedEntries(BTreeMap<Offset, EntryChange>);
 
 /// A change of one entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Touch {
+pub(crate) enum EntryChange {
     /// It is new and has no row.
     Added,
     /// It differs from its row.
@@ -23,17 +23,19 @@ pub(crate) enum Touch {
 
 impl MessageStore {
     /// Records touched entries from now on.
-    pub(crate) fn keep_changes(&mut self) {
-        self.touched = Some(Box::default());
+    pub(crate) fn record_changes(&mut self) {
+        self.changed_entries = Some(Box::default());
         if let Some(sessions) = &mut self.sessions {
-            sessions.keep_changes();
+            sessions.record_changes();
         }
     }
 
     /// Takes the entries that were touched since the last call.
-    pub(crate) fn take_touched(&mut self) -> BTreeMap<Offset, Touch> {
-        let touched = self.touched.as_mut();
-        touched.map_or_else(BTreeMap::new, |touched| std::mem::take(&mut touched.0))
+    pub(crate) fn take_changed(&mut self) -> BTreeMap<Offset, EntryChange> {
+        let changed_entries = self.changed_entries.as_mut();
+        changed_entries.map_or_else(BTreeMap::new, |changed_entries| {
+            std::mem::take(&mut changed_entries.0)
+        })
     }
 
     /// Gives the bytes of a message an id for storage, unless they have one.
@@ -46,11 +48,11 @@ impl MessageStore {
     }
 
     /// Drops a stored body from memory.
-    pub(crate) fn leave_out_body(&mut self, offset: Offset, body: BodyId) {
+    pub(crate) fn drop_body(&mut self, offset: Offset, body: BodyId) {
         if let Some(entry) = self.entries.get_mut(offset)
             && entry.message.body_id() == Some(body)
         {
-            entry.message.leave_out();
+            entry.message.drop_body();
         }
     }
 
@@ -59,23 +61,27 @@ impl MessageStore {
         self.next = self.next.max(next);
     }
 
-    pub(super) fn note_added(&mut self, offset: Offset) {
-        if let Some(touched) = &mut self.touched {
-            touched.0.insert(offset, Touch::Added);
+    pub(super) fn record_added(&mut self, offset: Offset) {
+        if let Some(changed_entries) = &mut self.changed_entries {
+            changed_entries.0.insert(offset, EntryChange::Added);
         }
     }
 
-    pub(super) fn note_changed(&mut self, offset: Offset) {
-        if let Some(touched) = &mut self.touched {
-            touched.0.entry(offset).or_insert(Touch::Changed);
+    pub(super) fn record_changed(&mut self, offset: Offset) {
+        if let Some(changed_entries) = &mut self.changed_entries {
+            changed_entries
+                .0
+                .entry(offset)
+                .or_insert(EntryChange::Changed);
         }
     }
 
-    pub(super) fn note_removed(&mut self, offset: Offset, body: Option<BodyId>) {
-        if let Some(touched) = &mut self.touched
-            && touched.0.insert(offset, Touch::Removed(body)) == Some(Touch::Added)
+    pub(super) fn record_removed(&mut self, offset: Offset, body: Option<BodyId>) {
+        if let Some(changed_entries) = &mut self.changed_entries
+            && changed_entries.0.insert(offset, EntryChange::Removed(body))
+                == Some(EntryChange::Added)
         {
-            touched.0.remove(&offset);
+            changed_entries.0.remove(&offset);
         }
     }
 }

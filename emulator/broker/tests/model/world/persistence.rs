@@ -13,7 +13,7 @@ use servicebus_broker::{
 use super::World;
 
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct RecordedState {
     descriptions: BTreeMap<EntityId, EntityDescription>,
     rows: BTreeMap<(EntityId, Vec<u8>), Vec<u8>>,
     bodies: BTreeMap<BodyId, Bytes>,
@@ -23,7 +23,7 @@ pub(super) struct Kept {
     last_body: u64,
 }
 
-impl Kept {
+impl RecordedState {
     /// Writes what an operation changed.
     pub(super) fn keep(&mut self, entity: &mut Entity) {
         let mut next_body = || {
@@ -44,7 +44,7 @@ impl Kept {
             BodyChange::Remove(body) => drop(bodies.remove(&body).expect("it was written")),
         });
         for gained in &changes.gained {
-            entity.leave_out_body(gained.place, gained.body);
+            entity.drop_body(gained.place, gained.body);
         }
         if changes.definition {
             self.descriptions.insert(id, entity.description().clone());
@@ -104,17 +104,17 @@ impl Kept {
 impl World {
     /// Continues in another process from the stored state.
     pub(super) fn restart(&mut self) {
-        let used = self.kept.used();
-        let bodies = self.kept.bodies.keys().copied();
+        let used = self.recorded.used();
+        let bodies = self.recorded.bodies.keys().copied();
         assert_eq!(
             used,
             bodies.collect(),
             "bytes that are kept and rows differ"
         );
-        self.kept.count();
+        self.recorded.count();
         self.namespace = Namespace::default();
         (self.effects, self.follow_ups) = (Effects::new(), FollowUps::default());
-        let ids: Vec<EntityId> = self.kept.descriptions.keys().copied().collect();
+        let ids: Vec<EntityId> = self.recorded.descriptions.keys().copied().collect();
         for &id in &ids {
             let entity = self.restored(id);
             let path = entity.path().clone();
@@ -129,14 +129,14 @@ impl World {
 
     fn restored(&self, id: EntityId) -> Entity {
         let path = self.paths[id.0 as usize - 1].clone();
-        let description = self.kept.descriptions[&id].clone();
+        let description = self.recorded.descriptions[&id].clone();
         let kind = EntityKind::Queue;
         let mut entity = Entity::new(kind, id, path, description, &self.settings, self.now);
-        for ((_, key), row) in (self.kept.rows.iter()).filter(|((of, _), _)| *of == id) {
+        for ((_, key), row) in (self.recorded.rows.iter()).filter(|((of, _), _)| *of == id) {
             let key = RowKey::decode(key).expect("it was written");
             let payload = match key {
                 RowKey::Message(..) => match Entity::body_of(row).expect("it was written") {
-                    (body, true) => self.kept.bodies[&body].clone(),
+                    (body, true) => self.recorded.bodies[&body].clone(),
                     (_, false) => Bytes::new(),
                 },
                 RowKey::Counters | RowKey::Session(_) | RowKey::Seen(_) => Bytes::new(),

@@ -17,7 +17,7 @@ use crate::memory::{Account, Exceeded, Memory};
 
 /// The memory of one request and its response; released with the last clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept(Arc<Mutex<State>>);
+pub(crate) struct BodyAccount(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -27,27 +27,27 @@ struct State {
     exceeded: Option<Exceeded>,
 }
 
-/// A body whose bytes count for as long as `kept` has clones.
-struct Counted<B> {
+/// A body whose bytes count for as long as `account` has clones.
+struct CountedRequest<B> {
     body: B,
-    kept: Kept,
+    account: BodyAccount,
     /// Bytes read so far.
     read: usize,
 }
 
 /// A response whose bytes count until they are written or dropped.
-struct Answer {
+struct CountedResponse {
     body: Body,
-    kept: Kept,
+    account: BodyAccount,
 }
 
 /// A part of a response, which the HTTP library drops once it is written.
-struct Piece {
+struct CountedBytes {
     bytes: Bytes,
-    _kept: Kept,
+    _account: BodyAccount,
 }
 
-impl Kept {
+impl BodyAccount {
     pub(crate) fn new(memory: &Arc<Memory>) -> Self {
         Self(Arc::new(Mutex::new(State {
             account: memory.open(),
@@ -57,7 +57,7 @@ impl Kept {
     }
 
     /// Sets the largest message of the request's namespace, in bytes.
-    pub(crate) fn allow(&self, largest: u64) {
+    pub(crate) fn set_largest_message(&self, largest: u64) {
         self.0.lock().largest = largest;
     }
 
@@ -67,9 +67,13 @@ impl Kept {
         B: HttpBody<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<axum::BoxError>,
     {
-        let kept = self.clone();
+        let account = self.clone();
         let read = 0;
-        Body::new(Counted { body, kept, read })
+        Body::new(CountedRequest {
+            body,
+            account,
+            read,
+        })
     }
 
     /// Returns the limit that ended the request body early, if one did.
@@ -84,7 +88,10 @@ impl Kept {
         self.0.lock().account.set(size);
         response.map(|body| match size {
             0 => body,
-            _ => Body::new(Answer { body, kept: self }),
+            _ => Body::new(CountedResponse {
+                body,
+                account: self,
+            }),
         })
     }
 
@@ -98,7 +105,7 @@ impl Kept {
     }
 }
 
-impl<B> HttpBody for Counted<B>
+impl<B> HttpBody for CountedRequest<B>
 where
     B: HttpBody<Data = Bytes> + Unpin,
     B::Error: Into<axum::BoxError>,
@@ -114,7 +121,7 @@ where
         let frame = frame.map(|frame| frame.map_err(axum::Error::new));
         if let Some(Ok(frame)) = &frame {
             self.read += frame.data_ref().map_or(0, Bytes::len);
-            self.kept.hold(self.read).map_err(axum::Error::new)?;
+            self.account.hold(self.read).map_err(axum::Error::new)?;
         }
         Poll::Ready(frame)
     }
@@ -128,7 +135,7 @@ where
     }
 }
 
-impl HttpBody for Answer {
+impl HttpBody for CountedResponse {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -137,11 +144,11 @@ impl HttpBody for Answer {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
-        let piece = |bytes| {
-            let _kept = self.kept.clone();
-            Bytes::from_owner(Piece { bytes, _kept })
+        let counted = |bytes| {
+            let _account = self.account.clone();
+            Bytes::from_owner(CountedBytes { bytes, _account })
         };
-        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(piece))))
+        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(counted))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -153,7 +160,7 @@ impl HttpBody for Answer {
     }
 }
 
-impl AsRef<[u8]> for Piece {
+impl AsRef<[u8]> for CountedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::changes::{BodyId, Changes, DamagedRow, Fields, Gained, RowKey};
+use crate::changes::{BodyId, BodyReference, Changes, DamagedRow, Fields, RowKey};
 use crate::context::Context;
 use crate::entity::{AutoDelete, Entity, Role};
 use crate::filter::Rule;
 use crate::ids::{EntityPath, Offset, SessionName, SubQueue};
+use crate::store::changed_entries::EntryChange;
 use crate::store::row::body_of;
 use crate::store::sessions::SessionState;
-use crate::store::touched::Touch;
 use crate::time::Timestamp;
 
 /// The state of an entity beside its messages that was last reported.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct RecordedState {
     /// As last written.
     counters: Option<Counters>,
     /// Whether the description or the rules may have changed since.
@@ -57,36 +57,36 @@ impl Counters {
     }
 
     /// Returns whether at most the time of the last use differs.
-    fn counts_like(&self, other: &Self) -> bool {
+    fn differs_only_in_last_use(&self, other: &Self) -> bool {
         (self.next, self.round_robin) == (other.next, other.round_robin)
     }
 }
 
 impl Entity {
     /// Records changes from now on, beginning with the whole state. An entity records nothing before this call.
-    pub fn keep_changes(&mut self) {
-        self.kept = Some(Box::new(Kept {
+    pub fn record_changes(&mut self) {
+        self.persistence = Some(Box::new(RecordedState {
             counters: None,
             definition: true,
         }));
         for kind in SubQueue::ALL {
-            self.store_mut(kind).keep_changes();
+            self.store_mut(kind).record_changes();
         }
         if let Some(history) = &mut self.history {
-            history.keep_changes();
+            history.record_changes();
         }
     }
 
     /// Records that the description or the rules may have changed.
     pub fn definition_changed(&mut self) {
-        if let Some(kept) = &mut self.kept {
-            kept.definition = true;
+        if let Some(persistence) = &mut self.persistence {
+            persistence.definition = true;
         }
     }
 
     /// Takes the changes since the last call; `None` if there are none. `next_body` returns ids that were never used before.
     pub fn take_changes(&mut self, next_body: &mut dyn FnMut() -> BodyId) -> Option<Changes> {
-        self.kept.as_ref()?;
+        self.persistence.as_ref()?;
         let mut changes = Changes {
             entity: self.id(),
             rows: Vec::new(),
@@ -104,15 +104,15 @@ impl Entity {
         if changes.deleted {
             // Later changes of a deleted entity do not count.
             changes.rows.clear();
-            self.kept = None;
+            self.persistence = None;
             return Some(changes);
         }
         self.take_sessions_and_ids(&mut changes);
         let counters = self.counters();
-        let kept = self.kept.as_mut()?;
-        let before = kept.counters.replace(counters);
-        changes.definition = std::mem::take(&mut kept.definition);
-        let counts_on = !before.is_some_and(|before| before.counts_like(&counters));
+        let persistence = self.persistence.as_mut()?;
+        let before = persistence.counters.replace(counters);
+        changes.definition = std::mem::take(&mut persistence.definition);
+        let counts_on = !before.is_some_and(|before| before.differs_only_in_last_use(&counters));
         changes.is_awaited = counts_on || changes.definition || !changes.rows.is_empty();
         if before != Some(counters) {
             changes
@@ -129,9 +129,9 @@ impl Entity {
         changes: &mut Changes,
     ) {
         let store = self.store_mut(kind);
-        for (offset, touch) in store.take_touched() {
+        for (offset, change) in store.take_changed() {
             let key = RowKey::message(kind, offset);
-            if let Touch::Removed(body) = touch {
+            if let EntryChange::Removed(body) = change {
                 changes.lost.extend(body);
                 changes.rows.push((key, None));
                 continue;
@@ -140,10 +140,10 @@ impl Entity {
             let Some(entry) = store.get(offset) else {
                 continue;
             };
-            if touch == Touch::Added
+            if change == EntryChange::Added
                 && let Some(body) = entry.message().body_id()
             {
-                changes.gained.push(Gained {
+                changes.gained.push(BodyReference {
                     body,
                     bytes: entry.message().payload().cloned(),
                     place: (kind, offset.0),
@@ -155,7 +155,7 @@ impl Entity {
 
     fn take_sessions_and_ids(&mut self, changes: &mut Changes) {
         if let Some(sessions) = self.active.sessions_mut() {
-            for name in sessions.take_touched() {
+            for name in sessions.take_changed() {
                 let found = sessions.find(&name);
                 let state = found.and_then(|(_, session)| session.state());
                 let row = state.map(|state| {
@@ -180,7 +180,7 @@ impl Entity {
             next: SubQueue::ALL.map(|kind| self.store(kind).next_offset().0),
             round_robin: self.round_robin,
             used_at: self.used_at,
-            is_awaited: self.is_awaited(),
+            is_awaited: self.has_waiting_receiver(),
         }
     }
 }
@@ -219,8 +219,8 @@ impl Entity {
 
     /// Drops the stored body of a message from memory, if the message is still at this offset of a store; from then on it
     /// must be [filled](crate::Message::fill) before it is encoded.
-    pub fn leave_out_body(&mut self, (kind, offset): (SubQueue, u64), body: BodyId) {
-        self.store_mut(kind).leave_out_body(Offset(offset), body);
+    pub fn drop_body(&mut self, (kind, offset): (SubQueue, u64), body: BodyId) {
+        self.store_mut(kind).drop_body(Offset(offset), body);
     }
 
     /// Restores the rules of the subscriptions of a topic.
@@ -242,7 +242,7 @@ impl Entity {
         }
         self.round_robin = counters.round_robin;
         self.used_at = counters.used_at;
-        self.kept = Some(Box::new(Kept {
+        self.persistence = Some(Box::new(RecordedState {
             counters: Some(counters),
             definition: false,
         }));
@@ -258,7 +258,7 @@ impl Entity {
             return Err(DamagedRow);
         }
         let sessions = self.active.sessions_mut().ok_or(DamagedRow)?;
-        let slot = sessions.find_or_make(name).ok_or(DamagedRow)?;
+        let slot = sessions.find_or_create(name).ok_or(DamagedRow)?;
         sessions.set_state(slot, Some(state));
         Ok(())
     }
@@ -266,11 +266,14 @@ impl Entity {
     /// Continues from the stored state: runs what became due meanwhile, each deadline at its own instant, and ends every
     /// lock, as an update of the service does. Records changes from now on.
     pub fn recover(&mut self, cx: &mut Context<'_>) {
-        let written = self.kept.take().and_then(|kept| kept.counters);
-        self.keep_changes();
-        if let Some(kept) = &mut self.kept {
-            kept.counters = written;
-            kept.definition = written.is_none();
+        let written = self
+            .persistence
+            .take()
+            .and_then(|persistence| persistence.counters);
+        self.record_changes();
+        if let Some(persistence) = &mut self.persistence {
+            persistence.counters = written;
+            persistence.definition = written.is_none();
         }
         let cx = &mut cx.at(cx.now);
         self.run_due(cx);

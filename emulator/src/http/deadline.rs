@@ -17,15 +17,15 @@ use tokio::time::{Sleep, sleep};
 use super::error::ApiError;
 
 /// A body that ends with an error at its deadline.
-struct Timed {
+struct DeadlineBody {
     body: Body,
     end: Pin<Box<Sleep>>,
     is_late: Arc<AtomicBool>,
 }
 
 /// Answers 408 to a request whose body has not arrived in time.
-pub(crate) async fn in_time<F: Future<Output = Response>>(
-    patience: Duration,
+pub(crate) async fn deadline<F: Future<Output = Response>>(
+    step_timeout: Duration,
     request: Request,
     answer: impl FnOnce(Request) -> F,
 ) -> Response {
@@ -33,28 +33,31 @@ pub(crate) async fn in_time<F: Future<Output = Response>>(
         return answer(request).await;
     }
     let is_late = Arc::<AtomicBool>::default();
-    let request = request.map(|body| Body::new(Timed::new(body, patience, &is_late)));
+    let request = request.map(|body| Body::new(DeadlineBody::new(body, step_timeout, &is_late)));
     let response = answer(request).await;
     match is_late.load(Ordering::Relaxed) {
         false => response,
         true => {
-            let message = format!("the body did not come within {} s", patience.as_secs_f64());
+            let message = format!(
+                "the body did not come within {} s",
+                step_timeout.as_secs_f64()
+            );
             ApiError::new(StatusCode::REQUEST_TIMEOUT, "request-timeout", message).into_response()
         }
     }
 }
 
-impl Timed {
-    fn new(body: Body, patience: Duration, is_late: &Arc<AtomicBool>) -> Self {
+impl DeadlineBody {
+    fn new(body: Body, step_timeout: Duration, is_late: &Arc<AtomicBool>) -> Self {
         Self {
             body,
-            end: Box::pin(sleep(patience)),
+            end: Box::pin(sleep(step_timeout)),
             is_late: Arc::clone(is_late),
         }
     }
 }
 
-impl HttpBody for Timed {
+impl HttpBody for DeadlineBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -19,7 +19,7 @@ fn a_body_that_is_left_out_is_filled_in_again() {
     let mut message = kept(&[7; 1000]);
     let (size, payload) = (message.size(), message.payload().unwrap().clone());
     let before = Delivered::of(&message, &plain()).bytes;
-    message.leave_out();
+    message.drop_body();
     assert_eq!(message.missing(), Some(BodyId(NonZeroU64::MIN)));
     assert_eq!((message.size(), message.payload()), (size, None));
     assert_eq!((&*message.id(), message.content().len()), ("id", 0));
@@ -37,7 +37,7 @@ fn a_body_that_is_left_out_is_filled_in_again() {
 #[test]
 fn a_small_body_stays_in_memory() {
     let mut message = kept(b"body");
-    message.leave_out();
+    message.drop_body();
     assert_eq!(message.missing(), None);
 }
 
@@ -57,7 +57,7 @@ fn a_row_has_what_stands_before_the_body() {
                 Delivered::of(&restored, &plain()).bytes,
                 Delivered::of(&kept(body), &plain()).bytes
             );
-            message.leave_out();
+            message.drop_body();
         }
     }
     let long = application(&[&string("key"), &string(&"v".repeat(5000))]);

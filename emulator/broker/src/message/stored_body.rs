@@ -13,7 +13,7 @@ const LONGEST_BEGINNING: usize = 4096;
 
 /// A message as in its row: the part before its body, or all of it if that is hardly more.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Beginning<'a> {
+pub(crate) struct MessagePrefix<'a> {
     /// The ends of its sections.
     pub(crate) sections: [u32; 5],
     /// Bytes of the whole payload.
@@ -26,7 +26,7 @@ impl Message {
     /// before it is encoded.
     pub fn missing(&self) -> Option<BodyId> {
         let overlay = self.overlay.as_ref()?;
-        overlay.body.filter(|_| overlay.left_out > 0)
+        overlay.body.filter(|_| overlay.stored_body > 0)
     }
 
     /// Sets the stored bytes; returns false if they are not those of this message.
@@ -34,22 +34,22 @@ impl Message {
         let Some(overlay) = &mut self.overlay else {
             return false;
         };
-        let length = self.payload.len() + overlay.left_out as usize;
+        let length = self.payload.len() + overlay.stored_body as usize;
         let is_own = kept.len() == length && kept.starts_with(&self.payload);
         if is_own {
             self.payload = kept;
-            overlay.left_out = 0;
+            overlay.stored_body = 0;
         }
         is_own
     }
 
     /// Drops the stored bytes of its body from memory.
-    pub(crate) fn leave_out(&mut self) {
+    pub(crate) fn drop_body(&mut self) {
         let kept = self.kept_in_memory();
         if let Some(overlay) = &mut self.overlay
             && kept < self.payload.len()
         {
-            overlay.left_out = (self.payload.len() - kept) as u32;
+            overlay.stored_body = (self.payload.len() - kept) as u32;
             self.payload = Bytes::copy_from_slice(&self.payload[..kept]);
         }
     }
@@ -60,26 +60,29 @@ impl Message {
     }
 
     /// Returns the beginning for its row, unless that is too long.
-    pub(crate) fn beginning(&self) -> Option<Beginning<'_>> {
-        let left_out = self.overlay.as_ref().map_or(0, |overlay| overlay.left_out);
+    pub(crate) fn beginning(&self) -> Option<MessagePrefix<'_>> {
+        let stored_body = self
+            .overlay
+            .as_ref()
+            .map_or(0, |overlay| overlay.stored_body);
         let bytes = &self.payload[..self.kept_in_memory()];
-        (bytes.len() <= LONGEST_BEGINNING).then(|| Beginning {
+        (bytes.len() <= LONGEST_BEGINNING).then(|| MessagePrefix {
             sections: self.sections.ends(),
-            length: self.payload.len() as u32 + left_out,
+            length: self.payload.len() as u32 + stored_body,
             bytes,
         })
     }
 
     /// Restores a message from the beginning in its row; `None` if that is not valid.
-    pub(crate) fn restore_beginning(beginning: &Beginning<'_>) -> Option<Self> {
+    pub(crate) fn restore_beginning(beginning: &MessagePrefix<'_>) -> Option<Self> {
         let sections = Sections::of_ends(beginning.sections)?;
         let (_, body) = sections.application_range();
-        let left_out = beginning.length.checked_sub(beginning.bytes.len() as u32)?;
+        let stored_body = beginning.length.checked_sub(beginning.bytes.len() as u32)?;
         if body > beginning.bytes.len() {
             return None;
         }
         let mut message = Self::bare(Bytes::copy_from_slice(beginning.bytes), sections);
-        message.overlay.get_or_insert_default().left_out = left_out;
+        message.overlay.get_or_insert_default().stored_body = stored_body;
         Some(message)
     }
 

@@ -28,7 +28,7 @@ fn is_awaited(world: &mut World) -> Option<bool> {
 fn a_client_waits_for_all_but_the_time_of_the_last_use() {
     let mut world = World::new();
     world.declare("q", rules());
-    world.operate("q", |entity, _| entity.keep_changes());
+    world.operate("q", |entity, _| entity.record_changes());
     assert_eq!(is_awaited(&mut world), Some(true), "the definition is new");
     assert_eq!(is_awaited(&mut world), None);
     world.advance(secs(1));
@@ -52,7 +52,7 @@ fn sessions_and_messages_are_restored_without_bodies_that_are_left_out() {
     let (client, session) = (ClientId(7), SessionName::new("s").expect("it fits"));
     let mut world = World::new();
     world.declare("q", rules().sessions());
-    world.operate("q", |entity, _| entity.keep_changes());
+    world.operate("q", |entity, _| entity.record_changes());
     let sent = message("a").session("s").body(10_000);
     world.post("q", &sent).expect("there is room");
     world.take_from_next_session("q").expect("there is one");
@@ -64,9 +64,7 @@ fn sessions_and_messages_are_restored_without_bodies_that_are_left_out() {
         .expect("the session is locked");
     let changes = changes(&mut world).expect("all is new");
     let gained = &changes.gained[0];
-    world.operate("q", |entity, _| {
-        entity.leave_out_body(gained.place, gained.body)
-    });
+    world.operate("q", |entity, _| entity.drop_body(gained.place, gained.body));
     let (_, seen) = world.the_only("q", SubQueue::Active);
     assert_eq!(seen.missing(), Some(gained.body));
 

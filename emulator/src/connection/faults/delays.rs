@@ -9,15 +9,15 @@ use servicebus_broker::{LockToken, Timestamp};
 
 use crate::connection::commit::Work;
 use crate::connection::peer::ClientConnection;
-use crate::faults::{Affected, Effect, HeldOperation, MatchContext, MatchedFault, Sleeper, Wait};
+use crate::faults::{Affected, Effect, HeldOperation, MatchContext, MatchedFault, Wait, Waiter};
 
 /// Maximum number of waiting operations of a connection, and bytes of their messages; beyond that nothing more is read from
 /// it.
-const PARKED: usize = 16 * 1024;
-const PARKED_BYTES: usize = 64 * 1024 * 1024;
+const MAX_DELAYED: usize = 16 * 1024;
+const MAX_DELAYED_BYTES: usize = 64 * 1024 * 1024;
 
 /// How long a client waits for the lost reply to an attach or a token.
-const SILENCE: Duration = Duration::from_secs(60);
+const LOST_REPLY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The end of a wait; waits by the real clock are ordered first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,7 +32,7 @@ pub(crate) enum Due {
 
 /// A delayed operation.
 #[derive(Debug)]
-pub(crate) struct Parked {
+pub(crate) struct DelayedOperation {
     event: Event,
     /// The effect of the fault after the delay.
     fault: Option<MatchedFault>,
@@ -43,7 +43,7 @@ pub(crate) struct Parked {
 
 /// A delayed delivery.
 #[derive(Debug)]
-pub(crate) struct PutOff {
+pub(crate) struct DelayedDelivery {
     /// `None` once its delay is over.
     pub(crate) due: Option<Due>,
     /// The effect of the fault after the delay.
@@ -55,7 +55,7 @@ pub(crate) struct PutOff {
 pub(crate) struct Pause {
     due: Due,
     /// Whether it does not write either.
-    is_silent: bool,
+    is_write_paused: bool,
 }
 
 impl Due {
@@ -64,7 +64,7 @@ impl Due {
     const FIRST_RELEASED: Self = Self::Released(0);
 }
 
-impl Parked {
+impl DelayedOperation {
     pub(crate) fn link(&self) -> Option<LinkId> {
         link_of(&self.event)
     }
@@ -83,8 +83,8 @@ impl ClientConnection {
         match (wait, &self.client.namespace) {
             (Wait::Virtual(length), Some(namespace)) => {
                 let until = namespace.clock.now() + length;
-                let sleeper = Sleeper::Connection(self.client.id);
-                namespace.faults.waits.add(until, sleeper);
+                let waiter = Waiter::Connection(self.client.id);
+                namespace.faults.waits.add(until, waiter);
                 namespace.alarm.arm(until);
                 Due::Virtual(until)
             }
@@ -94,12 +94,12 @@ impl ClientConnection {
 
     /// Drops the connection some time after it has lost the reply to an attach or a token, if the clock steps automatically:
     /// replies are lost with connections, and clients without a timeout of their own would wait for ever.
-    pub(crate) fn drop_after_silence(&self) {
+    pub(crate) fn drop_after_lost_reply(&self) {
         let namespace = self.client.namespace.as_ref();
         if let Some(namespace) = namespace.filter(|namespace| namespace.auto.is_on()) {
-            let until = namespace.clock.now() + SILENCE;
-            let sleeper = Sleeper::Silent(self.client.id);
-            namespace.faults.waits.add(until, sleeper);
+            let until = namespace.clock.now() + LOST_REPLY_TIMEOUT;
+            let waiter = Waiter::LostReply(self.client.id);
+            namespace.faults.waits.add(until, waiter);
             namespace.alarm.arm(until);
         }
     }
@@ -115,7 +115,7 @@ impl ClientConnection {
         }
     }
 
-    pub(crate) fn park(
+    pub(crate) fn delay_operation(
         &mut self,
         due: Due,
         event: Event,
@@ -123,50 +123,50 @@ impl ClientConnection {
         affected: Affected,
     ) {
         let namespace = self.client.namespace.as_ref();
-        let parked = Parked {
+        let delayed = DelayedOperation {
             event,
             fault,
             affected,
             _held: namespace.map(|namespace| namespace.faults.held.add(self.client.id)),
         };
         let faults = &mut self.faults;
-        faults.parked_bytes += parked.bytes();
-        faults.parked_ever += 1;
-        faults.parked.insert((due, faults.parked_ever), parked);
+        faults.delayed_bytes += delayed.bytes();
+        faults.delayed_ever += 1;
+        faults.delayed.insert((due, faults.delayed_ever), delayed);
     }
 
     /// Resumes operations whose delay is over.
-    pub(crate) fn release_parked(&mut self, now: Duration, work: &mut Work) {
+    pub(crate) fn resume_delayed(&mut self, now: Duration, work: &mut Work) {
         let pause = self.faults.pause.as_ref();
-        if pause.is_some_and(|pause| self.has_come(pause.due, now)) {
+        if pause.is_some_and(|pause| self.is_due(pause.due, now)) {
             self.faults.pause = None;
         }
-        while let Some(parked) = self.next_parked(now) {
-            let is_attach = matches!(parked.event, Event::Attach { .. });
-            self.go_on(parked.event, parked.fault, &parked.affected, now, work);
+        while let Some(delayed) = self.next_delayed(now) {
+            let is_attach = matches!(delayed.event, Event::Attach { .. });
+            self.resume_operation(delayed.event, delayed.fault, &delayed.affected, now, work);
             self.turn.is_answered_late |= is_attach;
         }
         self.release_receivers(now);
     }
 
     /// Removes a due operation: by each clock the first comes first.
-    fn next_parked(&mut self, now: Duration) -> Option<Parked> {
-        let parked = &self.faults.parked;
+    fn next_delayed(&mut self, now: Duration) -> Option<DelayedOperation> {
+        let delayed = &self.faults.delayed;
         let firsts = [
-            parked.first_key_value(),
-            parked.range((Due::FIRST_VIRTUAL, 0)..).next(),
+            delayed.first_key_value(),
+            delayed.range((Due::FIRST_VIRTUAL, 0)..).next(),
         ];
         let firsts = firsts.map(|first| first.map(|(&key, _)| key));
-        let postponed = parked.range((Due::FIRST_RELEASED, 0)..);
+        let postponed = delayed.range((Due::FIRST_RELEASED, 0)..);
         let postponed = postponed.map(|(&key, _)| key);
         let mut firsts = firsts.into_iter().flatten().chain(postponed);
-        let key = firsts.find(|&(due, _)| self.has_come(due, now))?;
-        let parked = self.faults.parked.remove(&key)?;
-        self.faults.parked_bytes -= parked.bytes();
-        Some(parked)
+        let key = firsts.find(|&(due, _)| self.is_due(due, now))?;
+        let delayed = self.faults.delayed.remove(&key)?;
+        self.faults.delayed_bytes -= delayed.bytes();
+        Some(delayed)
     }
 
-    pub(crate) fn has_come(&self, due: Due, now: Duration) -> bool {
+    pub(crate) fn is_due(&self, due: Due, now: Duration) -> bool {
         match (due, &self.client.namespace) {
             (Due::Real(at), _) => at <= now,
             (Due::Virtual(at), Some(namespace)) => at <= namespace.clock.now(),
@@ -176,34 +176,37 @@ impl ClientConnection {
     }
 
     /// Pauses the connection.
-    pub(crate) fn pause(&mut self, wait: Wait, now: Duration, is_silent: bool) {
+    pub(crate) fn pause(&mut self, wait: Wait, now: Duration, is_write_paused: bool) {
         let due = self.due(wait, now);
-        self.faults.pause = Some(Pause { due, is_silent });
+        self.faults.pause = Some(Pause {
+            due,
+            is_write_paused,
+        });
     }
 
     /// Returns whether nothing is read now.
-    pub(crate) fn is_deaf(&self) -> bool {
+    pub(crate) fn is_read_paused(&self) -> bool {
         let faults = &self.faults;
         faults.pause.is_some()
-            || faults.parked.len() >= PARKED
-            || faults.parked_bytes >= PARKED_BYTES
+            || faults.delayed.len() >= MAX_DELAYED
+            || faults.delayed_bytes >= MAX_DELAYED_BYTES
     }
 
     /// Returns whether nothing is written now.
-    pub(crate) fn is_silent(&self) -> bool {
+    pub(crate) fn is_write_paused(&self) -> bool {
         let pause = self.faults.pause.as_ref();
-        pause.is_some_and(|pause| pause.is_silent)
+        pause.is_some_and(|pause| pause.is_write_paused)
     }
 
     /// Returns when the next wait in real time ends, counted from the start of the clock.
     pub(crate) fn next_real(&self) -> Option<Duration> {
         let faults = &self.faults;
-        let parked = faults.parked.first_key_value();
-        let parked = parked.map(|(&(due, _), _)| due);
+        let delayed = faults.delayed.first_key_value();
+        let delayed = delayed.map(|(&(due, _), _)| due);
         let receivers = faults.receivers.values();
-        let receivers = receivers.filter_map(|put_off| put_off.due);
+        let receivers = receivers.filter_map(|delayed| delayed.due);
         let pause = faults.pause.as_ref().map(|pause| pause.due);
-        let dues = parked.into_iter().chain(receivers).chain(pause);
+        let dues = delayed.into_iter().chain(receivers).chain(pause);
         let real = dues.filter_map(|due| match due {
             Due::Real(at) => Some(at),
             Due::Virtual(_) | Due::Released(_) => None,
@@ -215,17 +218,17 @@ impl ClientConnection {
 /// The lasting effects of faults on a connection.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionFaults {
-    pub(crate) muted: Muted,
+    pub(crate) suppressed: Suppressed,
     /// Delayed events, by the end of the delay and their order of arrival.
-    pub(crate) parked: BTreeMap<(Due, u64), Parked>,
-    pub(crate) parked_ever: u64,
+    pub(crate) delayed: BTreeMap<(Due, u64), DelayedOperation>,
+    pub(crate) delayed_ever: u64,
     /// Bytes of messages among them.
-    pub(crate) parked_bytes: usize,
+    pub(crate) delayed_bytes: usize,
     pub(crate) pause: Option<Pause>,
     /// Receivers whose next delivery is delayed.
-    pub(crate) receivers: BTreeMap<LinkId, PutOff>,
+    pub(crate) receivers: BTreeMap<LinkId, DelayedDelivery>,
     /// Deliveries whose settlement is confirmed without being carried out.
-    pub(crate) in_vain: BTreeSet<LockToken>,
+    pub(crate) redelivered: BTreeSet<LockToken>,
     /// Links whose attach must not be answered.
     pub(crate) unanswered: BTreeSet<LinkId>,
     /// The simulated round trip.
@@ -237,15 +240,15 @@ pub(crate) struct ConnectionFaults {
 
 impl ConnectionFaults {
     /// Returns whether the next delivery of a link is delayed.
-    pub(crate) fn puts_off(&self, link: LinkId) -> bool {
-        let put_off = self.receivers.get(&link);
-        put_off.is_some_and(|put_off| put_off.due.is_some())
+    pub(crate) fn delays_deliveries(&self, link: LinkId) -> bool {
+        let delayed = self.receivers.get(&link);
+        delayed.is_some_and(|delayed| delayed.due.is_some())
     }
 }
 
 /// The answers that are suppressed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Muted {
+pub(crate) enum Suppressed {
     #[default]
     Nothing,
     /// To transfers, settlements and attaches.
@@ -266,7 +269,7 @@ pub(crate) enum End {
 }
 
 /// An operation that is about to happen, and where timelines report its faults.
-pub(crate) struct Seen<'a> {
+pub(crate) struct ObservedOperation<'a> {
     pub(crate) context: MatchContext<'a>,
     pub(crate) affected: Affected,
 }
