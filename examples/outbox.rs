@@ -13,7 +13,7 @@ use servicebus_harness::{EventKind, prelude::*};
 use tokio::time::timeout;
 
 /// The SDK does not detect a lost acknowledgement; it gives up after this time.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Messages to send by the id of their row, oldest first. In production a table.
 pub(crate) type Outbox = VecDeque<(&'static str, &'static str)>;
@@ -22,11 +22,11 @@ pub(crate) type Outbox = VecDeque<(&'static str, &'static str)>;
 pub(crate) async fn relay(outbox: &mut Outbox, bus: &str) -> Result<(), Box<dyn Error>> {
     let mut options = ServiceBusClientOptions::default();
     options.retry_options.max_retries = 0; // the caller tries again
-    options.retry_options.try_timeout = PATIENCE;
+    options.retry_options.try_timeout = TIMEOUT;
     let connecting = ServiceBusClient::unsecured().new_from_connection_string(bus, options);
     let mut client = connecting.await?;
     let opening = client.create_sender("events", Default::default());
-    let mut events = timeout(PATIENCE, opening).await??;
+    let mut events = timeout(TIMEOUT, opening).await??;
     while let Some((id, body)) = outbox.front() {
         let mut message = ServiceBusMessage::new(*body);
         message.set_message_id(*id)?;

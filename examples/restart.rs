@@ -12,7 +12,7 @@ use servicebus_harness::prelude::*;
 use tokio::time::{sleep, timeout};
 
 /// The SDK may wait forever for an answer that was lost with its connection.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The charged orders. In production a table, which stores an id in one transaction with its charge.
 static CHARGED: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -24,13 +24,13 @@ async fn work(bus: &str) -> Result<(), Box<dyn Error>> {
     let mut client = connecting.await?;
     let orders = client.create_receiver_for_queue("orders", Default::default());
     let mut orders = orders.await?;
-    while let Ok(order) = timeout(PATIENCE, orders.receive_message()).await {
+    while let Ok(order) = timeout(TIMEOUT, orders.receive_message()).await {
         let order = order?;
         let id = order.message_id().ok_or("an order has an id")?.into_owned();
         if !CHARGED.lock().unwrap().contains(&id) {
             CHARGED.lock().unwrap().push(id);
         }
-        timeout(PATIENCE, orders.complete_message(&order)).await??;
+        timeout(TIMEOUT, orders.complete_message(&order)).await??;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 //! through `fe2o3-amqp`. The same matrix goes through Proton in `tests/sdks`.
 
 mod client;
-mod tap;
+mod proxy;
 
 use servicebus_harness::prelude::*;
 use servicebus_test_support::{
@@ -12,22 +12,22 @@ use servicebus_test_support::{
 };
 
 use client::Client;
-use tap::Tap;
+use proxy::RecordingProxy;
 
 const QUEUE: &str = "matrix";
 
 /// What was on the wire of one case.
-struct Passed {
+struct Recorded {
     name: String,
     sent: Vec<u8>,
     received: Vec<u8>,
 }
 
 /// Sends cases one after the other, receives them, and returns both sides.
-async fn pass(cases: Vec<Case>) -> Vec<Passed> {
+async fn pass(cases: Vec<Case>) -> Vec<Recorded> {
     let servicebus = bus().await;
-    let tap = Tap::before(client::address(&servicebus)).await;
-    let mut client = Client::connect(&servicebus, tap.address).await;
+    let proxy = RecordingProxy::before(client::address(&servicebus)).await;
+    let mut client = Client::connect(&servicebus, proxy.address).await;
     for case in &cases {
         let message = client::message(&case.bytes);
         client.send(QUEUE, &case.name, message).await;
@@ -37,7 +37,7 @@ async fn pass(cases: Vec<Case>) -> Vec<Passed> {
         shown.push(client.receive(QUEUE, &case.name).await);
     }
     client.close().await;
-    let [sent, received] = tap.payloads().await;
+    let [sent, received] = proxy.payloads().await;
     assert_eq!(sent.len(), cases.len());
     assert_eq!(received.len(), cases.len());
     for ((case, sent), shown) in cases.iter().zip(&sent).zip(shown) {
@@ -47,7 +47,7 @@ async fn pass(cases: Vec<Case>) -> Vec<Passed> {
     let both = sent.into_iter().zip(received);
     let named = cases.into_iter().zip(both);
     named
-        .map(|(case, (sent, received))| Passed {
+        .map(|(case, (sent, received))| Recorded {
             name: case.name,
             sent,
             received,
@@ -62,7 +62,7 @@ async fn bus() -> ServiceBus {
 }
 
 #[tokio::test]
-async fn what_fe2o3_sends_it_receives() {
+async fn fe2o3_receives_what_it_sends() {
     let mut failed = Vec::new();
     for passed in pass(matrix::all()).await {
         let differences = differences(&passed.sent, &passed.received);
@@ -74,7 +74,7 @@ async fn what_fe2o3_sends_it_receives() {
 }
 
 #[tokio::test]
-async fn the_comparison_sees_every_byte_that_the_broker_does_not_own() {
+async fn the_comparison_detects_every_changed_byte() {
     let mut cases = matrix::all();
     cases.retain(|case| case.name == "everything at once");
     let passed = pass(cases).await.remove(0);

@@ -4,7 +4,7 @@
 //! has a session of its own, so that the refusal of one does not end the links of another. To the emulator the harness is an
 //! ordinary client, with the container id [`CONTAINER`] and a key.
 
-mod ending;
+mod connection_end;
 mod management;
 mod message;
 mod receiver_link;
@@ -39,11 +39,11 @@ use crate::{
     stream::{Secure, Stream},
 };
 
-pub(crate) use ending::{Ending, OpenSession};
+pub(crate) use connection_end::{ConnectionEnd, OpenSession};
 pub(crate) use management::{LockToken, decode, encode};
 pub(crate) use message::to_amqp;
 pub(crate) use receiver_link::{IncomingMessage, Outcome as SettleAs, ReceiverLink};
-pub(crate) use session::Accepted;
+pub(crate) use session::AcceptedSession;
 
 /// The container id of the harness, which the timeline shows: "delivered to the test".
 pub(crate) const CONTAINER: &str = servicebus_assertions::TEST_CLIENT;
@@ -52,7 +52,7 @@ pub(crate) const CONTAINER: &str = servicebus_assertions::TEST_CLIENT;
 const CHANNELS: u16 = 4095;
 
 /// How long the emulator may take for one exchange.
-pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+pub(crate) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What a login needs.
 #[derive(Debug, Clone)]
@@ -67,7 +67,7 @@ pub(crate) struct Login {
 }
 
 impl Login {
-    /// Uses the key of a connection string. One that cannot be parsed gives an empty key, which the emulator judges.
+    /// Uses the key of a connection string. One that cannot be parsed gives an empty key, which the emulator refuses.
     pub(crate) fn new(
         address: SocketAddr,
         connection_string: &str,
@@ -93,7 +93,7 @@ impl Login {
 #[derive(Debug)]
 pub(crate) struct Amqp {
     login: Login,
-    connection: Mutex<Option<(ConnectionHandle<()>, Ending)>>,
+    connection: Mutex<Option<(ConnectionHandle<()>, ConnectionEnd)>>,
     links: AtomicU64,
 }
 
@@ -118,7 +118,7 @@ impl Amqp {
     }
 
     /// Drops the connection, which ended with the emulator; the next operation opens another one.
-    pub(crate) async fn forget(&self) {
+    pub(crate) async fn reset(&self) {
         drop(self.connection.lock().await.take());
     }
 
@@ -128,14 +128,20 @@ impl Amqp {
         address: &str,
         messages: Vec<Message<B>>,
     ) -> Result<(), AmqpError> {
-        let OpenSession { mut handle, ending } = within(self.session()).await?;
+        let OpenSession {
+            mut handle,
+            connection_end,
+        } = within(self.session()).await?;
         let attach = async { Ok(Sender::attach(&mut handle, self.link_name(), address).await?) };
-        let mut sender = ending.within(attach).await?;
+        let mut sender = connection_end.within(attach).await?;
         for message in messages {
             let send = async { Ok(sender.send(message).await?) };
-            accepted(ending.within(send).await?)?;
+            accepted(connection_end.within(send).await?)?;
         }
-        match ending.within(async { Ok(sender.close().await?) }).await {
+        match connection_end
+            .within(async { Ok(sender.close().await?) })
+            .await
+        {
             // The emulator accepted all messages, and then closed the link.
             Err(AmqpError::Refused(_)) => Ok(()),
             closed => closed,
@@ -150,7 +156,7 @@ impl Amqp {
     ) -> Result<ReceiverLink, AmqpError> {
         let mut session = within(self.session()).await?;
         let attach = self.attach_receiver(&mut session.handle, address, mode);
-        let receiver = session.ending.within(attach).await?;
+        let receiver = session.connection_end.within(attach).await?;
         Ok(ReceiverLink::new(session, receiver))
     }
 
@@ -185,17 +191,17 @@ impl Amqp {
             Some(open) if !open.0.is_closed() => open,
             _ => self.login.connect().await?,
         };
-        let (open, ending) = connection.insert(open);
+        let (open, connection_end) = connection.insert(open);
         let begin = async { Ok(Session::begin(open).await?) };
         Ok(OpenSession {
-            handle: ending.within(begin).await?,
-            ending: ending.clone(),
+            handle: connection_end.within(begin).await?,
+            connection_end: connection_end.clone(),
         })
     }
 }
 
 impl Login {
-    async fn connect(&self) -> Result<(ConnectionHandle<()>, Ending), AmqpError> {
+    async fn connect(&self) -> Result<(ConnectionHandle<()>, ConnectionEnd), AmqpError> {
         let stream = match TcpStream::connect(self.address).await {
             Ok(stream) => stream,
             Err(source) => {
@@ -231,9 +237,9 @@ impl Login {
                 stream.map_err(|source| self.unreachable(source))?
             }
         };
-        let (stream, ending) = Ending::of(stream);
+        let (stream, connection_end) = ConnectionEnd::of(stream);
         let open = Box::pin(connection.open_with_stream(stream)).await?;
-        Ok((open, ending))
+        Ok((open, connection_end))
     }
 
     fn unreachable(&self, source: io::Error) -> AmqpError {
@@ -247,10 +253,10 @@ impl Login {
 pub(crate) async fn within<T>(
     exchange: impl Future<Output = Result<T, AmqpError>>,
 ) -> Result<T, AmqpError> {
-    tokio::time::timeout(ANSWER_WITHIN, exchange)
+    tokio::time::timeout(RESPONSE_TIMEOUT, exchange)
         .await
         .unwrap_or(Err(AmqpError::TimedOut {
-            within: ANSWER_WITHIN,
+            within: RESPONSE_TIMEOUT,
         }))
 }
 

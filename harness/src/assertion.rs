@@ -24,8 +24,8 @@
 mod attached;
 mod expectation;
 mod kinds;
-mod looking;
 mod macros;
+mod namespace_probe;
 
 use std::{future::Future, pin::Pin};
 
@@ -42,7 +42,7 @@ pub use kinds::{
 };
 pub use servicebus_assertions::AssertionFailed;
 
-use looking::Looking;
+use namespace_probe::NamespaceProbe;
 
 /// The future of an assertion.
 pub type Checking = Pin<Box<dyn Future<Output = Result<(), AssertionFailed>> + Send>>;
@@ -67,11 +67,11 @@ fn observed(checked: &Result<(), AssertionFailed>, expected: &str) -> Option<Str
 }
 
 /// Describes the messages at these clients that no receiver has taken.
-pub(crate) async fn left_behind(clients: &[SubQueueClient]) -> String {
+pub(crate) async fn describe_remaining(clients: &[SubQueueClient]) -> String {
     let mut parts = Vec::new();
     for client in clients {
-        let looking = Looking::new(client.clone(), None);
-        parts.push(servicebus_assertions::left_behind(&looking, client.sub_queue()).await);
+        let probe = NamespaceProbe::new(client.clone(), None);
+        parts.push(servicebus_assertions::describe_remaining(&probe, client.sub_queue()).await);
     }
     parts.join("\n\n")
 }

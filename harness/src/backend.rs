@@ -7,15 +7,16 @@ use std::{fmt, future::Future, pin::Pin, time::Duration};
 
 use bytes::Bytes;
 use serde_json::Value;
-use servicebus_assertions::Place;
+use servicebus_assertions::EntityAddress;
 use servicebus_control_api::{
     Clock, Counts, Explanation, Failure, Fault, Faults, LoseSessionLock, Receiver, ScriptedFault,
     Session, Timeline,
 };
 
-use crate::{catalog::Catalog, error::control::ControlError, running::Ending};
+use crate::{catalog::Catalog, error::control::ControlError, running::Termination};
 
-pub(crate) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, ControlError>> + Send + 'a>>;
+pub(crate) type BoxFuture<'a, T> =
+    Pin<Box<dyn Future<Output = Result<T, ControlError>> + Send + 'a>>;
 
 /// The part of a timeline to return.
 #[derive(Debug, Clone, Copy)]
@@ -44,121 +45,129 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     }
 
     /// Returns the state of its clock.
-    fn clock(&self) -> Answer<'_, Clock>;
+    fn clock(&self) -> BoxFuture<'_, Clock>;
 
     /// Lets time pass.
-    fn advance(&self, by: Duration) -> Answer<'_, ()>;
+    fn advance(&self, by: Duration) -> BoxFuture<'_, ()>;
 
     /// Counts the messages at an address.
-    fn counts<'a>(&'a self, entity: &'a str) -> Answer<'a, Counts>;
+    fn counts<'a>(&'a self, entity: &'a str) -> BoxFuture<'a, Counts>;
 
     /// Lists the entities.
-    fn catalog(&self) -> Answer<'_, Catalog>;
+    fn catalog(&self) -> BoxFuture<'_, Catalog>;
 
     /// Creates an entity, or changes one and keeps properties that are not set.
-    fn put<'a>(&'a self, place: &'a Place, properties: &'a Value) -> Answer<'a, ()>;
+    fn put<'a>(&'a self, address: &'a EntityAddress, properties: &'a Value) -> BoxFuture<'a, ()>;
 
     /// Deletes an entity.
-    fn delete<'a>(&'a self, place: &'a Place) -> Answer<'a, ()>;
+    fn delete<'a>(&'a self, address: &'a EntityAddress) -> BoxFuture<'a, ()>;
 
     /// Stops the clock.
-    fn freeze(&self) -> Answer<'_, ()> {
-        uncheckable(FROZEN)
+    fn freeze(&self) -> BoxFuture<'_, ()> {
+        unsupported(FROZEN)
     }
 
     /// Lets a frozen clock run on.
-    fn resume(&self) -> Answer<'_, ()> {
-        uncheckable(FROZEN)
+    fn resume(&self) -> BoxFuture<'_, ()> {
+        unsupported(FROZEN)
     }
 
     /// Waits until the namespace is idle.
-    fn wait_idle(&self, _within: Duration) -> Answer<'_, ()> {
-        uncheckable("whether all is idle, which only an emulator knows")
+    fn wait_idle(&self, _within: Duration) -> BoxFuture<'_, ()> {
+        unsupported("whether all is idle, which only an emulator knows")
     }
 
     /// Removes all messages, sessions and history.
-    fn reset(&self) -> Answer<'_, ()> {
-        uncheckable("a reset, which only an emulator does: start another namespace")
+    fn reset(&self) -> BoxFuture<'_, ()> {
+        unsupported("a reset, which only an emulator does: start another namespace")
     }
 
     /// Returns its entities as a configuration that declares the same.
-    fn topology(&self) -> Answer<'_, Value> {
-        uncheckable("what a namespace holds as a topology, which only an emulator writes")
+    fn topology(&self) -> BoxFuture<'_, Value> {
+        unsupported("what a namespace holds as a topology, which only an emulator writes")
     }
 
     /// Returns the events of messages.
-    fn timeline<'a>(&'a self, _query: TimelineQuery<'a>) -> Answer<'a, Timeline> {
-        uncheckable("the record of what happened to messages, which only an emulator keeps")
+    fn timeline<'a>(&'a self, _query: TimelineQuery<'a>) -> BoxFuture<'a, Timeline> {
+        unsupported("the record of what happened to messages, which only an emulator keeps")
     }
 
     /// Stores the record before the emulator is restarted.
-    fn remember(&self) -> Answer<'_, ()> {
+    fn save_record(&self) -> BoxFuture<'_, ()> {
         Box::pin(async { Ok(()) })
     }
 
     /// Continues the stored record after the restart.
-    fn go_on(&self, _ending: Ending) -> Answer<'_, ()> {
+    fn continue_record(&self, _termination: Termination) -> BoxFuture<'_, ()> {
         Box::pin(async { Ok(()) })
     }
 
     /// Explains how the rules of a subscription evaluate an encoded message.
-    fn explain<'a>(&'a self, _subscription: &'a str, _message: Bytes) -> Answer<'a, Explanation> {
-        uncheckable("why a rule selects a message, which only an emulator explains")
+    fn explain<'a>(
+        &'a self,
+        _subscription: &'a str,
+        _message: Bytes,
+    ) -> BoxFuture<'a, Explanation> {
+        unsupported("why a rule selects a message, which only an emulator explains")
     }
 
     /// Lists the receivers of an entity that have credit or wait for a session.
-    fn receivers<'a>(&'a self, _entity: &'a str) -> Answer<'a, Vec<Receiver>> {
-        uncheckable("which clients receive, which only an emulator lists")
+    fn receivers<'a>(&'a self, _entity: &'a str) -> BoxFuture<'a, Vec<Receiver>> {
+        unsupported("which clients receive, which only an emulator lists")
     }
 
     /// Lists the sessions of a queue or subscription.
-    fn sessions<'a>(&'a self, _entity: &'a str) -> Answer<'a, Vec<Session>> {
-        uncheckable(SESSIONS)
+    fn sessions<'a>(&'a self, _entity: &'a str) -> BoxFuture<'a, Vec<Session>> {
+        unsupported(SESSIONS)
     }
 
     /// Ends the lock of a session.
-    fn lose_session_lock<'a>(&'a self, _lock: &'a LoseSessionLock) -> Answer<'a, ()> {
-        uncheckable(SESSIONS)
+    fn lose_session_lock<'a>(&'a self, _lock: &'a LoseSessionLock) -> BoxFuture<'a, ()> {
+        unsupported(SESSIONS)
     }
 
     /// Scripts a fault.
-    fn add_fault<'a>(&'a self, _fault: &'a Fault) -> Answer<'a, ScriptedFault> {
-        uncheckable(FAULT)
+    fn add_fault<'a>(&'a self, _fault: &'a Fault) -> BoxFuture<'a, ScriptedFault> {
+        unsupported(FAULT)
     }
 
     /// Lists all scripted faults.
-    fn faults(&self) -> Answer<'_, Faults> {
-        uncheckable(FAULT)
+    fn faults(&self) -> BoxFuture<'_, Faults> {
+        unsupported(FAULT)
     }
 
     /// Returns a scripted fault.
-    fn fault(&self, _id: u64) -> Answer<'_, ScriptedFault> {
-        uncheckable(FAULT)
+    fn fault(&self, _id: u64) -> BoxFuture<'_, ScriptedFault> {
+        unsupported(FAULT)
     }
 
     /// Removes a fault.
-    fn remove_fault(&self, _id: u64) -> Answer<'_, ()> {
-        uncheckable(FAULT)
+    fn remove_fault(&self, _id: u64) -> BoxFuture<'_, ()> {
+        unsupported(FAULT)
     }
 
     /// Ends all locks and links, as an update of the service does.
-    fn update_service(&self) -> Answer<'_, ()> {
-        uncheckable("an update of the service, which only an emulator does when it is told to")
+    fn update_service(&self) -> BoxFuture<'_, ()> {
+        unsupported("an update of the service, which only an emulator does when it is told to")
     }
 
     /// Returns the unmodified answer of the control API at a path of the namespace.
-    fn answer<'a>(&'a self, _path: &'a str, _query: &'a [(&'a str, &'a str)]) -> Answer<'a, Value> {
-        uncheckable("what only the control API of an emulator answers")
+    fn get_json<'a>(
+        &'a self,
+        _path: &'a str,
+        _query: &'a [(&'a str, &'a str)],
+    ) -> BoxFuture<'a, Value> {
+        unsupported("what only the control API of an emulator answers")
     }
 
     /// Lists internal failures of the emulator.
-    fn failures(&self) -> Answer<'_, Vec<Failure>> {
+    fn failures(&self) -> BoxFuture<'_, Vec<Failure>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 
     /// Returns the certificates that clients over TLS must trust, in PEM.
-    fn ca_certificate(&self) -> Answer<'_, String> {
-        uncheckable(
+    fn ca_certificate(&self) -> BoxFuture<'_, String> {
+        unsupported(
             "the authority that signed for the namespace, which clients trust by their system",
         )
     }
@@ -170,7 +179,7 @@ const SESSIONS: &str = "the sessions with their holders and states, which only a
 const FAULT: &str = "a scripted fault, which only an emulator has";
 
 /// The error for requests that only an emulator supports.
-fn uncheckable<'a, T: Send + 'a>(what: &str) -> Answer<'a, T> {
+fn unsupported<'a, T: Send + 'a>(what: &str) -> BoxFuture<'a, T> {
     let what = what.to_owned();
-    Box::pin(async move { Err(ControlError::Uncheckable { what }) })
+    Box::pin(async move { Err(ControlError::Unsupported { what }) })
 }

@@ -62,7 +62,7 @@ impl Background {
 
     /// Uses the current runtime, whose paused time the owner of the counter advances.
     #[cfg(feature = "explore")]
-    pub(crate) fn conducted(activity: Arc<AtomicU64>) -> Self {
+    pub(crate) fn with_virtual_time(activity: Arc<AtomicU64>) -> Self {
         Self {
             runtime: None,
             handle: Handle::current(),
@@ -108,7 +108,7 @@ impl Background {
             // The send fails when the drop has stopped waiting.
             let _ = sender.send(future.await);
         });
-        let _running = running.ending_by_itself();
+        let _running = running.detached();
         receiver.recv_timeout(within).ok()
     }
 }
@@ -132,7 +132,7 @@ pub(crate) struct Task<T> {
 
 impl<T> Task<T> {
     /// Lets the future run to completion when the task is dropped.
-    pub(crate) fn ending_by_itself(mut self) -> Self {
+    pub(crate) fn detached(mut self) -> Self {
         self.aborts = false;
         self
     }
@@ -176,17 +176,17 @@ impl CancelSignal {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Stopwatch {
     Real(std::time::Instant),
-    Driven(tokio::time::Instant),
+    Virtual(tokio::time::Instant),
 }
 
 thread_local! {
-    static IS_DRIVEN: Cell<bool> = const { Cell::new(false) };
+    static HAS_VIRTUAL_TIME: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Stopwatch {
     pub(crate) fn start() -> Self {
-        match IS_DRIVEN.get() {
-            true => Self::Driven(tokio::time::Instant::now()),
+        match HAS_VIRTUAL_TIME.get() {
+            true => Self::Virtual(tokio::time::Instant::now()),
             false => Self::Real(std::time::Instant::now()),
         }
     }
@@ -194,14 +194,14 @@ impl Stopwatch {
     pub(crate) fn elapsed(self) -> Duration {
         match self {
             Self::Real(started) => started.elapsed(),
-            Self::Driven(started) => started.elapsed(),
+            Self::Virtual(started) => started.elapsed(),
         }
     }
 
     /// Marks the time of this thread's runtime as virtual.
     #[cfg(feature = "explore")]
-    pub(crate) fn drive_this_thread() {
-        IS_DRIVEN.set(true);
+    pub(crate) fn use_virtual_time() {
+        HAS_VIRTUAL_TIME.set(true);
     }
 }
 
@@ -210,14 +210,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_namespaces_of_the_process_have_one() {
+    fn the_namespaces_of_a_process_share_a_runtime() {
         let first = Background::shared().unwrap();
         let second = Background::shared().unwrap();
         assert!(Arc::ptr_eq(&first, &second));
     }
 
     #[tokio::test]
-    async fn dropping_it_inside_another_runtime_does_not_panic() {
+    async fn dropping_a_runtime_inside_another_does_not_panic() {
         let background = Background::start().unwrap();
         assert_eq!(background.spawn(async { 7 }).await, 7);
         drop(background);

@@ -1,15 +1,15 @@
 //! The catalog of the entities that a topology declares.
 
 pub(crate) use servicebus_assertions::{
-    Catalog, Declared, EntityKind, UnknownEntity, subscription_path, topic_and_name,
+    Catalog, EntityKind, EntitySettings, UnknownEntity, subscription_path, topic_and_name,
 };
 use servicebus_broker as broker;
 use servicebus_config::config::{Config, properties_json};
 
 /// Lists the entities that the first namespace of a configuration declares.
-pub(crate) fn declared(config: &Config) -> Vec<Declared> {
+pub(crate) fn declared(config: &Config) -> Vec<EntitySettings> {
     let of = |kind, name: String, description| {
-        Declared::of(kind, name, &properties_json(broker_kind(kind), description))
+        EntitySettings::of(kind, name, &properties_json(broker_kind(kind), description))
     };
     let Some(namespace) = config.namespaces.first() else {
         return Vec::new();

@@ -17,15 +17,15 @@ mod settlement;
 use std::{fmt, sync::Arc, time::Duration};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use servicebus_assertions::{Event, Place, TEST_CLIENT, Timeline};
+use servicebus_assertions::{EntityAddress, Event, TEST_CLIENT, Timeline};
 
 use crate::{
     action::Action,
     amqp::{IncomingMessage, ReceiveMode, ReceiverLink},
-    backend::{Answer, Backend, TimelineQuery},
+    backend::{Backend, BoxFuture, TimelineQuery},
     background::CancelSignal,
     catalog::EntityKind,
-    catalog::{Catalog, Declared},
+    catalog::{Catalog, EntitySettings},
     connections::Connections,
     error::Error,
     error::control::ControlError,
@@ -34,8 +34,8 @@ use crate::{
 };
 
 pub use entity_clients::{QueueClient, SubscriptionClient, TopicClient};
-use locked_message::Hold;
 pub use locked_message::LockedMessage;
+use locked_message::SettlementPath;
 pub use purge::Purged;
 pub use servicebus_assertions::ScheduledEnqueueTime;
 use servicebus_control_api::Receiver;
@@ -46,29 +46,29 @@ pub use session_receiver::SessionReceiver;
 #[derive(Debug, Clone)]
 pub struct SubQueueClient {
     pub(crate) connections: Arc<Connections>,
-    place: Place,
+    address: EntityAddress,
 }
 
 impl SubQueueClient {
     /// Returns the address, such as `orders/$DeadLetterQueue`.
     pub fn path(&self) -> &str {
-        self.place.path()
+        self.address.path()
     }
 
     /// Returns the path of the queue, topic or subscription it belongs to: `orders`, `prices/Subscriptions/eu`.
     pub fn owner_path(&self) -> &str {
-        self.place.owner_path()
+        self.address.owner_path()
     }
 
     /// Returns the kind of the entity it belongs to.
     pub fn kind(&self) -> EntityKind {
-        self.place.kind()
+        self.address.kind()
     }
 
     pub(crate) fn new(connections: Arc<Connections>, kind: EntityKind, owner: String) -> Self {
         Self {
             connections,
-            place: Place::new(kind, owner),
+            address: EntityAddress::new(kind, owner),
         }
     }
 
@@ -102,13 +102,13 @@ impl SubQueueClient {
         let counted = self.ask(operation, |client| client.backend().counts(client.path()));
         let mut counts = counted.await?;
         if self.backend().control_url().is_none() {
-            counts.deferred = self.peeked_as_deferred().await?;
+            counts.deferred = self.count_deferred_by_peek().await?;
         }
         Ok(counts)
     }
 
     /// Counts the deferred messages by a peek, for a namespace that does not count them.
-    async fn peeked_as_deferred(&self) -> Result<u64, Error> {
+    async fn count_deferred_by_peek(&self) -> Result<u64, Error> {
         if self.kind() == EntityKind::Topic {
             return Ok(0);
         }
@@ -144,7 +144,7 @@ impl SubQueueClient {
     /// messages in flight.
     pub(crate) async fn try_receive(&self, within: Duration) -> Result<LockedMessage, Error> {
         let (receiver, incoming) = self.receive_one(ReceiveMode::PeekLock, within).await?;
-        let hold = Hold::Link(Box::new(receiver), incoming.delivery);
+        let hold = SettlementPath::Link(Box::new(receiver), incoming.delivery);
         Ok(LockedMessage::new(self.clone(), hold, incoming.message))
     }
 
@@ -189,7 +189,7 @@ impl SubQueueClient {
 
     /// Returns the events of this queue so far.
     pub(crate) async fn try_timeline(&self) -> Result<Timeline, Error> {
-        let (timeline, _) = self.ask_for_timeline(false).await?;
+        let (timeline, _) = self.fetch_timeline(false).await?;
         Ok(timeline)
     }
 
@@ -207,7 +207,7 @@ impl SubQueueClient {
     }
 
     /// Returns the events and, if requested, their messages, as far as the emulator keeps these.
-    pub(crate) async fn ask_for_timeline(
+    pub(crate) async fn fetch_timeline(
         &self,
         messages: bool,
     ) -> Result<(Timeline, Option<Vec<ReceivedMessage>>), Error> {
@@ -221,7 +221,7 @@ impl SubQueueClient {
             client.backend().timeline(query)
         });
         let mut answer = request.await?;
-        let messages = answer.messages.take().map(decoded);
+        let messages = answer.messages.take().map(decode_messages);
         let declared = self.declared().await;
         let limit = declared.and_then(|declared| declared.max_delivery_count);
         Ok((Timeline::new(self.path(), answer, limit), messages))
@@ -247,7 +247,7 @@ impl SubQueueClient {
         let receive = move |_, mut cancel: CancelSignal| async move {
             let (amqp, path) = (&client.connections.amqp, client.path());
             let attach = Box::pin(amqp.receiver_link(path, mode));
-            let receiver = client.unless_lost(attach).await?;
+            let receiver = client.unless_reply_lost(attach).await?;
             receiver.receive(amqp, path, within, &mut cancel).await
         };
         let received = self.connections.run_to_end(receive).await;
@@ -259,7 +259,7 @@ impl SubQueueClient {
         observe(format!("receive from {self}"), rendered);
         match received {
             Ok(Some(received)) => Ok(received),
-            Ok(None) => Err(self.nothing_came(within).await),
+            Ok(None) => Err(self.no_message_came(within).await),
             Err(source) => Err(self.receive_error(source).await),
         }
     }
@@ -268,9 +268,9 @@ impl SubQueueClient {
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
         operation: String,
-        question: impl for<'a> FnOnce(&'a Self) -> Answer<'a, T> + Send + 'static,
+        request: impl for<'a> FnOnce(&'a Self) -> BoxFuture<'a, T> + Send + 'static,
     ) -> Result<T, Error> {
-        let request = self.run(|client| async move { question(&client).await });
+        let request = self.run(|client| async move { request(&client).await });
         match request.await {
             Ok(answer) => Ok(answer),
             Err(source) => Err(self.control_error(operation, source).await),
@@ -300,7 +300,7 @@ impl SubQueueClient {
     }
 
     /// Returns the description of its owner.
-    pub(crate) async fn declared(&self) -> Option<Declared> {
+    pub(crate) async fn declared(&self) -> Option<EntitySettings> {
         let catalog = self.catalog().await;
         catalog.find(self.kind(), self.owner_path()).cloned()
     }
@@ -311,25 +311,25 @@ impl SubQueueClient {
             .await
     }
 
-    pub(crate) fn sub_queue(&self) -> &Place {
-        &self.place
+    pub(crate) fn sub_queue(&self) -> &EntityAddress {
+        &self.address
     }
 
     /// Returns a client of another sub-queue of the same entity.
-    pub(crate) fn at(&self, place: Place) -> Self {
+    pub(crate) fn at(&self, address: EntityAddress) -> Self {
         Self {
-            place,
+            address,
             ..self.clone()
         }
     }
 
     pub(crate) fn dead_letter_queue(&self) -> Self {
-        self.at(self.place.dead_letter_queue())
+        self.at(self.address.dead_letter_queue())
     }
 
     /// Returns a client of its transfer dead-letter queue.
     pub(crate) fn transfer_dead_letter_queue(&self) -> Self {
-        self.at(self.place.transfer_dead_letter_queue())
+        self.at(self.address.transfer_dead_letter_queue())
     }
 }
 
@@ -357,7 +357,7 @@ impl AsRef<Self> for SubQueueClient {
 }
 
 /// Decodes messages of the control API. One that cannot be decoded becomes an empty message, so that positions stay right.
-fn decoded(messages: Vec<String>) -> Vec<ReceivedMessage> {
+fn decode_messages(messages: Vec<String>) -> Vec<ReceivedMessage> {
     let messages = messages.into_iter().map(|encoded| {
         let bytes = BASE64_STANDARD.decode(encoded).ok()?;
         crate::amqp::decode(&bytes).ok()

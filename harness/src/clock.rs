@@ -33,7 +33,7 @@ impl Clock {
     /// Panics if the emulator does not answer.
     #[track_caller]
     pub fn advance(&self, by: Duration) -> Action<'_, ()> {
-        Action::new(self.move_on(by))
+        Action::new(self.advance_by(by))
     }
 
     /// Advances the time to an instant of the namespace's clock, as [`Clock::now`] returns it.
@@ -44,12 +44,12 @@ impl Clock {
     #[track_caller]
     pub fn advance_to(&self, instant: SystemTime) -> Action<'_, ()> {
         Action::new(async move {
-            let by = instant.duration_since(self.reading().await?).map_err(|past| {
+            let by = instant.duration_since(self.read().await?).map_err(|past| {
                 let past = text::seconds(past.duration());
                 let sentence = format!("the clock cannot be advanced to an instant that is {past} past: it only goes forward");
                 Error::new(ErrorKind::InvalidArgument, None, sentence)
             })?;
-            self.move_on(by).await
+            self.advance_by(by).await
         })
     }
 
@@ -60,7 +60,7 @@ impl Clock {
     /// Panics if the emulator does not answer.
     #[track_caller]
     pub fn now(&self) -> Action<'_, SystemTime> {
-        Action::new(self.reading())
+        Action::new(self.read())
     }
 
     /// Stops the clock; only [`Clock::advance`] moves it then.
@@ -83,11 +83,11 @@ impl Clock {
         Action::new(self.connections.ask(|backend| backend.resume()))
     }
 
-    async fn reading(&self) -> Result<SystemTime, Error> {
+    async fn read(&self) -> Result<SystemTime, Error> {
         Ok(self.connections.ask(|backend| backend.clock()).await?.now)
     }
 
-    async fn move_on(&self, by: Duration) -> Result<(), Error> {
+    async fn advance_by(&self, by: Duration) -> Result<(), Error> {
         let advanced = self.connections.ask(move |backend| backend.advance(by));
         advanced.await
     }

@@ -21,18 +21,18 @@ use tokio::sync::oneshot;
 
 use crate::{
     amqp::Amqp,
-    backend::{Answer, Backend},
+    backend::{Backend, BoxFuture},
     background::{Background, CancelSignal, Stopwatch, Task},
     catalog::Catalog,
     error::control::ControlError,
     error::{Error, ErrorKind},
-    fault_script::Script,
+    scripted_faults::ScriptedFaults,
     text,
     variables::{UNCHECKED_VARIABLE, WITHIN_VARIABLE},
 };
 
 /// The status of the emulator for a timeout.
-const NOT_IN_TIME: u16 = 408;
+const REQUEST_TIMEOUT: u16 = 408;
 
 /// What a client needs to act on a namespace.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub(crate) struct Connections {
     pub(crate) declared: Catalog,
     pub(crate) cancelled: Cancelled,
     /// The faults that must have fired when the namespace ends.
-    pub(crate) script: Script,
+    pub(crate) scripted_faults: ScriptedFaults,
     /// How long a test waits for what it expects, unless it sets another time.
     pub(crate) within: Duration,
     /// Whether messages that are left when the namespace ends fail the test.
@@ -75,7 +75,7 @@ impl Connections {
             let left = within.saturating_sub(started.elapsed());
             match self.backend.wait_idle(left.min(LONGEST_WAIT)).await {
                 Ok(()) => return Ok(()),
-                Err(ControlError::Refused(busy)) if busy.status == NOT_IN_TIME => {
+                Err(ControlError::Refused(busy)) if busy.status == REQUEST_TIMEOUT => {
                     if left <= LONGEST_WAIT {
                         let sentence = not_idle(within, busy.problems);
                         return Err(Error::new(ErrorKind::Timeout, None, sentence));
@@ -91,9 +91,9 @@ impl Connections {
     /// Sends the namespace a request beside its messages.
     pub(crate) async fn ask<T: Send + 'static>(
         self: &Arc<Self>,
-        question: impl for<'a> FnOnce(&'a dyn Backend) -> Answer<'a, T> + Send + 'static,
+        request: impl for<'a> FnOnce(&'a dyn Backend) -> BoxFuture<'a, T> + Send + 'static,
     ) -> Result<T, Error> {
-        let request = self.run(|connections| async move { question(&*connections.backend).await });
+        let request = self.run(|connections| async move { request(&*connections.backend).await });
         Ok(request.await?)
     }
 
@@ -106,20 +106,20 @@ impl Connections {
         T: Send + 'static,
         F: Future<Output = T> + Send + 'static,
     {
-        Arc::clone(self).carry_out(Box::pin(operation(Arc::clone(self))))
+        Arc::clone(self).run_boxed(Box::pin(operation(Arc::clone(self))))
     }
 
     /// Generic over the type of answer only: the operations are many more, and each would be compiled.
-    async fn carry_out<T: Send + 'static>(
+    async fn run_boxed<T: Send + 'static>(
         self: Arc<Self>,
         operation: Pin<Box<dyn Future<Output = T> + Send>>,
     ) -> T {
-        self.cancelled.over().await;
-        let (task, over) = self.spawn(operation);
-        let over = Some(over);
+        self.cancelled.all_ended().await;
+        let (task, ended) = self.spawn(operation);
+        let ended = Some(ended);
         Operation {
             task,
-            over,
+            ended,
             connections: self,
         }
         .await
@@ -134,13 +134,13 @@ impl Connections {
         T: Send + 'static,
         F: Future<Output = T> + Send + 'static,
     {
-        self.cancelled.over().await;
+        self.cancelled.all_ended().await;
         let (_awaited, cancel) = oneshot::channel();
         let operation = Box::pin(operation(Arc::clone(self), CancelSignal(cancel)));
-        let (task, over) = self.spawn(operation);
+        let (task, ended) = self.spawn(operation);
         Operation {
-            task: task.ending_by_itself(),
-            over: Some(over),
+            task: task.detached(),
+            ended: Some(ended),
             connections: Arc::clone(self),
         }
         .await
@@ -150,36 +150,36 @@ impl Connections {
         &self,
         operation: Pin<Box<dyn Future<Output = T> + Send>>,
     ) -> (Task<T>, oneshot::Receiver<()>) {
-        let (alive, over) = oneshot::channel::<()>();
+        let (alive, ended) = oneshot::channel::<()>();
         let task = self.background.spawn(async move {
             // Declared first, so dropped last: after the links of the operation.
             let _alive = alive;
             operation.await
         });
-        (task, over)
+        (task, ended)
     }
 }
 
 impl Cancelled {
     /// Waits until every cancelled operation has ended.
-    async fn over(&self) {
+    async fn all_ended(&self) {
         let waiting = std::mem::take(&mut *self.0.lock());
-        for over in waiting {
+        for ended in waiting {
             // The sender never sends: its drop is an error here.
-            let _ = over.await;
+            let _ = ended.await;
         }
     }
 
-    fn push(&self, over: oneshot::Receiver<()>) {
+    fn push(&self, ended: oneshot::Receiver<()>) {
         let mut waiting = self.0.lock();
-        waiting.push(over);
+        waiting.push(ended);
     }
 }
 
 /// An operation whose cancellation is recorded.
 struct Operation<T> {
     task: Task<T>,
-    over: Option<oneshot::Receiver<()>>,
+    ended: Option<oneshot::Receiver<()>>,
     connections: Arc<Connections>,
 }
 
@@ -189,7 +189,7 @@ impl<T> Future for Operation<T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         let polled = Pin::new(&mut self.task).poll(context);
         if polled.is_ready() {
-            self.over = None;
+            self.ended = None;
         }
         polled
     }
@@ -197,8 +197,8 @@ impl<T> Future for Operation<T> {
 
 impl<T> Drop for Operation<T> {
     fn drop(&mut self) {
-        if let Some(over) = self.over.take() {
-            self.connections.cancelled.push(over);
+        if let Some(ended) = self.ended.take() {
+            self.connections.cancelled.push(ended);
         }
     }
 }
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_are_read_as_people_write_them() {
+    fn seconds_are_parsed() {
         assert_eq!(parsed(" 20 "), Some(Duration::from_secs(20)));
         assert_eq!(parsed("0.5"), Some(Duration::from_millis(500)));
         for wrong in ["", "-1", "20 s", "NaN"] {

@@ -16,15 +16,15 @@ use servicebus_config::{AMQP_PORT, ControlToken};
 use crate::{
     background::Background,
     data::Data,
-    endpoints::{Endpoints, HttpPorts, Namespace, changed},
+    endpoints::{Endpoints, HttpPorts, Namespace, with_change},
     error::Error,
     liveness::Liveness,
-    running::{Running, Started, Stopped},
+    running::{Running, Started, StopFuture},
     shared::{VirtualNamespace, create_namespace},
 };
 
-use forward::Forwards;
-use shared::Shared;
+use forward::Forwarder;
+use shared::LeasedContainer;
 
 /// The start options of a namespace in a container.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ pub(crate) struct ContainerOptions {
     pub(crate) topology: String,
     pub(crate) seed: Option<u64>,
     /// Whether the namespace cannot share a container.
-    pub(crate) is_alone: bool,
+    pub(crate) is_dedicated: bool,
     pub(crate) ready_within: Duration,
     pub(crate) ports: HttpPorts,
     pub(crate) data: Option<Data>,
@@ -51,11 +51,11 @@ impl ContainerOptions {
 
 /// A namespace in a container. Dropping it removes the namespace, closes its connections and releases the container.
 #[derive(Debug)]
-struct ContainerBus {
+struct ContainerNamespace {
     /// Dropped first: its removal uses the other fields.
     namespace: VirtualNamespace,
-    _forwards: Forwards,
-    shared: Arc<Shared>,
+    _forwarder: Forwarder,
+    shared: Arc<LeasedContainer>,
 }
 
 /// Finds or starts a container, forwards an address to it, and creates a namespace in it.
@@ -68,48 +68,48 @@ pub(crate) async fn start(
     }
     let topology = options.topology.clone();
     let own = Arc::clone(background);
-    let reaching = async move { reach(&own, &options).await };
+    let connecting = async move { connect(&own, &options).await };
     // The engine and all deadlines need real time, also when the test's runtime is paused.
-    let (shared, endpoints, forwards) = background.spawn(reaching).await?;
+    let (shared, endpoints, forwarder) = background.spawn(connecting).await?;
     let liveness = Liveness::Container(shared.output.clone());
     let token = shared.token.clone();
     let created = create_namespace(background, endpoints.http, liveness, token, &topology);
     let namespace = created.await?;
     Ok(Started {
         endpoints,
-        namespaces: vec![reached_at(endpoints, namespace.info())],
+        namespaces: vec![with_endpoints(endpoints, namespace.info())],
         // The file is inside the container; `ca_certificate_pem` fetches the certificate.
         ca_file: None,
         file_lock: None,
-        running: Box::new(ContainerBus {
+        running: Box::new(ContainerNamespace {
             namespace,
-            _forwards: forwards,
+            _forwarder: forwarder,
             shared,
         }),
     })
 }
 
-async fn reach(
+async fn connect(
     background: &Background,
     options: &ContainerOptions,
-) -> Result<(Arc<Shared>, Endpoints, Forwards), Error> {
+) -> Result<(Arc<LeasedContainer>, Endpoints, Forwarder), Error> {
     let within = options.ready_within;
-    let shared = match options.is_alone {
+    let shared = match options.is_dedicated {
         true => {
-            let (id, seed) = (shared::alone(), options.seed());
-            Arc::new(Shared::start(&id, &seed, None, background, within).await?)
+            let (id, seed) = (shared::dedicated_id(), options.seed());
+            Arc::new(LeasedContainer::start(&id, &seed, None, background, within).await?)
         }
-        false => Shared::of_the_run(background, within).await?,
+        false => LeasedContainer::of_test_run(background, within).await?,
     };
-    let (endpoints, forwards) =
-        forward::open(background, options.ports, &shared.mapped, shared.network).await?;
-    Ok((shared, endpoints, forwards))
+    let (endpoints, forwarder) =
+        forward::open(background, options.ports, &shared.ports, shared.network).await?;
+    Ok((shared, endpoints, forwarder))
 }
 
 /// Returns a namespace whose connection strings name the forwarder, which the emulator does not know.
-fn reached_at(endpoints: Endpoints, namespace: &Namespace) -> Namespace {
+fn with_endpoints(endpoints: Endpoints, namespace: &Namespace) -> Namespace {
     let at = |text: &str, endpoint: SocketAddr, usual: Option<u16>| {
-        changed(text, |string| {
+        with_change(text, |string| {
             string.host = endpoint.ip().to_string();
             string.port = Some(endpoint.port()).filter(|&port| Some(port) != usual);
         })
@@ -125,7 +125,7 @@ fn reached_at(endpoints: Endpoints, namespace: &Namespace) -> Namespace {
     }
 }
 
-impl Running for ContainerBus {
+impl Running for ContainerNamespace {
     fn liveness(&self) -> Liveness {
         Liveness::Container(self.shared.output.clone())
     }
@@ -135,7 +135,7 @@ impl Running for ContainerBus {
     }
 
     /// Removes the namespace and waits for that.
-    fn stop(self: Box<Self>) -> Stopped {
+    fn stop(self: Box<Self>) -> StopFuture {
         Box::pin(self.namespace.remove())
     }
 }

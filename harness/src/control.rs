@@ -15,7 +15,7 @@ use hyper::{Method, Request, StatusCode, header};
 use percent_encoding::utf8_percent_encode;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
-use servicebus_assertions::Place;
+use servicebus_assertions::EntityAddress;
 use servicebus_config::ControlToken;
 use servicebus_control_api::{
     Advance, Clock, Counts, Explanation, Failure, Fault, Faults, Health, LoseSessionLock, Messages,
@@ -25,17 +25,17 @@ use servicebus_control_api::{
 use tokio::net::TcpStream;
 
 use crate::{
-    backend::{Answer, Backend, TimelineQuery},
+    backend::{Backend, BoxFuture, TimelineQuery},
     catalog::{Catalog, EntityKind},
-    earlier::{BELOW, Earlier, Numbered, Record},
     error::control::{ControlError, Refusal},
     liveness::Liveness,
-    running::Ending,
+    record_history::{MessagePosition, Record, RecordHistory, SUB_QUEUE_SUFFIXES},
+    running::Termination,
     stream::{self, UNRESERVED, exchange},
 };
 
 /// How long the emulator may take to answer.
-const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long it may take to answer a health check.
 const HEALTH_WITHIN: Duration = Duration::from_secs(5);
 
@@ -47,7 +47,7 @@ pub(crate) struct Control {
     liveness: Liveness,
     /// Sent with every request, for an emulator that receives requests beyond its loopback.
     token: Option<ControlToken>,
-    earlier: Earlier,
+    record_history: RecordHistory,
 }
 
 impl Control {
@@ -57,34 +57,34 @@ impl Control {
             namespace: namespace.to_owned(),
             liveness,
             token: None,
-            earlier: Earlier::default(),
+            record_history: RecordHistory::default(),
         }
     }
 
     /// Returns the client with the emulator's control token.
-    pub(crate) fn showing(self, token: Option<ControlToken>) -> Self {
+    pub(crate) fn with_token(self, token: Option<ControlToken>) -> Self {
         Self { token, ..self }
     }
 
     /// Creates the namespace of this client. `topology` is JSON in the official emulator's format.
-    pub(crate) fn create_namespace(&self, topology: String) -> Answer<'_, NamespaceInfo> {
-        self.ask_for(Method::PUT, self.path(""), topology.into())
+    pub(crate) fn create_namespace(&self, topology: String) -> BoxFuture<'_, NamespaceInfo> {
+        self.request_json(Method::PUT, self.path(""), topology.into())
     }
 
     /// The first namespace of the emulator.
     #[cfg(feature = "container")]
     pub(crate) async fn first_namespace(&self) -> Result<NamespaceInfo, ControlError> {
         let path = "/$emulator/v1/namespaces";
-        let listed = self.ask_for::<Vec<_>>(Method::GET, path.into(), Bytes::new());
+        let listed = self.request_json::<Vec<_>>(Method::GET, path.into(), Bytes::new());
         let first = listed.await?.into_iter().next();
-        first.ok_or_else(|| ControlError::Uncheckable {
+        first.ok_or_else(|| ControlError::Unsupported {
             what: "the namespace: the emulator serves none".into(),
         })
     }
 
     /// Removes the namespace of this client with its entities.
-    pub(crate) fn remove_namespace(&self) -> Answer<'_, ()> {
-        self.order(Method::DELETE, self.path(""), Bytes::new())
+    pub(crate) fn remove_namespace(&self) -> BoxFuture<'_, ()> {
+        self.execute(Method::DELETE, self.path(""), Bytes::new())
     }
 
     /// Returns the path of a resource of the namespace, such as `/clock`.
@@ -93,9 +93,9 @@ impl Control {
         format!("/$emulator/v1/namespaces/{namespace}{path}")
     }
 
-    fn place(&self, place: &Place) -> String {
-        let name = utf8_percent_encode(place.owner_path(), UNRESERVED);
-        self.path(&format!("/{}s/{name}", place.kind()))
+    fn entity_path(&self, address: &EntityAddress) -> String {
+        let name = utf8_percent_encode(address.owner_path(), UNRESERVED);
+        self.path(&format!("/{}s/{name}", address.kind()))
     }
 
     /// Sends a GET request.
@@ -103,41 +103,41 @@ impl Control {
         &self,
         path: &str,
         query: &[(&str, &str)],
-    ) -> Answer<'_, T> {
+    ) -> BoxFuture<'_, T> {
         let path = self.path(path) + &query_string(query);
-        self.ask_for(Method::GET, path, Bytes::new())
+        self.request_json(Method::GET, path, Bytes::new())
     }
 
     /// Sends a request whose answer has a body.
-    fn ask_for<T: DeserializeOwned + 'static>(
+    fn request_json<T: DeserializeOwned + 'static>(
         &self,
         method: Method,
         path: String,
         body: Bytes,
-    ) -> Answer<'_, T> {
+    ) -> BoxFuture<'_, T> {
         Box::pin(async move {
-            let answer = self.send(method, &path, body, ANSWER_WITHIN).await?;
+            let answer = self.send(method, &path, body, RESPONSE_TIMEOUT).await?;
             decode(&path, &answer)
         })
     }
 
     /// Sends a request that is answered by a status only.
-    fn order(&self, method: Method, path: String, body: Bytes) -> Answer<'_, ()> {
+    fn execute(&self, method: Method, path: String, body: Bytes) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let done = self.send(method, &path, body, ANSWER_WITHIN);
+            let done = self.send(method, &path, body, RESPONSE_TIMEOUT);
             done.await.map(drop)
         })
     }
 
-    fn post(&self, path: &str, body: Bytes) -> Answer<'_, ()> {
-        self.order(Method::POST, self.path(path), body)
+    fn post(&self, path: &str, body: Bytes) -> BoxFuture<'_, ()> {
+        self.execute(Method::POST, self.path(path), body)
     }
 
     /// Lists the addresses of all entities and their sub-queues.
     async fn addresses(&self) -> Result<Vec<String>, ControlError> {
         let catalog = self.catalog().await?;
         let all = catalog.names().flat_map(|(kind, name)| {
-            let below = BELOW
+            let below = SUB_QUEUE_SUFFIXES
                 .iter()
                 .filter(move |below| kind != EntityKind::Topic || **below != "/$DeadLetterQueue");
             below.map(move |below| format!("{name}{below}"))
@@ -146,7 +146,7 @@ impl Control {
     }
 
     /// Returns the positions of all messages.
-    async fn present(&self) -> Result<BTreeSet<Numbered>, ControlError> {
+    async fn message_positions(&self) -> Result<BTreeSet<MessagePosition>, ControlError> {
         let mut present = BTreeSet::new();
         for address in self.addresses().await? {
             let mut from = Some(0);
@@ -177,13 +177,13 @@ impl Control {
         body: Bytes,
         within: Duration,
     ) -> Result<Bytes, ControlError> {
-        match self.ask(method, path, body, within).await? {
+        match self.request(method, path, body, within).await? {
             (status, answer) if status.is_success() => Ok(answer),
             (status, answer) => Err(ControlError::Refused(Refusal::new(status, path, &answer))),
         }
     }
 
-    async fn ask(
+    async fn request(
         &self,
         method: Method,
         path: &str,
@@ -224,11 +224,11 @@ impl Backend for Control {
         true
     }
 
-    fn clock(&self) -> Answer<'_, Clock> {
+    fn clock(&self) -> BoxFuture<'_, Clock> {
         self.get("/clock", &[])
     }
 
-    fn advance(&self, by: Duration) -> Answer<'_, ()> {
+    fn advance(&self, by: Duration) -> BoxFuture<'_, ()> {
         let advance = Advance {
             seconds: Some(by.as_secs_f64()),
             to: None,
@@ -237,19 +237,19 @@ impl Backend for Control {
         self.post("/clock/advance", json(&advance))
     }
 
-    fn freeze(&self) -> Answer<'_, ()> {
+    fn freeze(&self) -> BoxFuture<'_, ()> {
         self.post("/clock/freeze", Bytes::new())
     }
 
-    fn resume(&self) -> Answer<'_, ()> {
+    fn resume(&self) -> BoxFuture<'_, ()> {
         self.post("/clock/resume", Bytes::new())
     }
 
-    fn counts<'a>(&'a self, entity: &'a str) -> Answer<'a, Counts> {
+    fn counts<'a>(&'a self, entity: &'a str) -> BoxFuture<'a, Counts> {
         self.get("/counts", &[("entity", entity)])
     }
 
-    fn catalog(&self) -> Answer<'_, Catalog> {
+    fn catalog(&self) -> BoxFuture<'_, Catalog> {
         Box::pin(async {
             let (queues, topics, subscriptions) = tokio::try_join!(
                 self.get::<Queues>("/queues", &[]),
@@ -260,46 +260,46 @@ impl Backend for Control {
         })
     }
 
-    fn put<'a>(&'a self, place: &'a Place, properties: &'a Value) -> Answer<'a, ()> {
-        let path = self.place(place);
-        self.order(Method::PUT, path, json(properties))
+    fn put<'a>(&'a self, address: &'a EntityAddress, properties: &'a Value) -> BoxFuture<'a, ()> {
+        let path = self.entity_path(address);
+        self.execute(Method::PUT, path, json(properties))
     }
 
-    fn delete<'a>(&'a self, place: &'a Place) -> Answer<'a, ()> {
-        let path = self.place(place);
-        self.order(Method::DELETE, path, Bytes::new())
+    fn delete<'a>(&'a self, address: &'a EntityAddress) -> BoxFuture<'a, ()> {
+        let path = self.entity_path(address);
+        self.execute(Method::DELETE, path, Bytes::new())
     }
 
-    fn wait_idle(&self, within: Duration) -> Answer<'_, ()> {
+    fn wait_idle(&self, within: Duration) -> BoxFuture<'_, ()> {
         let settle = Settle {
             within: Some(within.as_secs_f64()),
             ..Settle::default()
         };
         Box::pin(async move {
-            let (path, within) = (self.path("/settled"), ANSWER_WITHIN + within);
+            let (path, within) = (self.path("/settled"), RESPONSE_TIMEOUT + within);
             let idle = self.send(Method::POST, &path, json(&settle), within);
             idle.await.map(drop)
         })
     }
 
-    fn reset(&self) -> Answer<'_, ()> {
+    fn reset(&self) -> BoxFuture<'_, ()> {
         self.post("/reset", Bytes::new())
     }
 
-    fn topology(&self) -> Answer<'_, Value> {
+    fn topology(&self) -> BoxFuture<'_, Value> {
         self.get("/topology", &[])
     }
 
-    fn timeline<'a>(&'a self, query: TimelineQuery<'a>) -> Answer<'a, Timeline> {
+    fn timeline<'a>(&'a self, query: TimelineQuery<'a>) -> BoxFuture<'a, Timeline> {
         let number = query.sequence_number.map(|number| number.to_string());
         let mut pairs = vec![("entity", query.entity)];
         pairs.extend(number.as_deref().map(|number| ("sequence_number", number)));
         pairs.extend(query.messages.then_some(("messages", "true")));
         let request = self.get("/timeline", &pairs);
-        Box::pin(async move { Ok(self.earlier.before(query, request.await?)) })
+        Box::pin(async move { Ok(self.record_history.prepend_to(query, request.await?)) })
     }
 
-    fn remember(&self) -> Answer<'_, ()> {
+    fn save_record(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let mut counted = BTreeMap::new();
             for address in self.addresses().await? {
@@ -309,78 +309,82 @@ impl Backend for Control {
                 counted.insert(address.to_lowercase(), head);
             }
             let whole = self.get("/timeline", &[("messages", "true")]).await?;
-            self.earlier.add(Record { whole, counted });
+            self.record_history.add(Record { whole, counted });
             Ok(())
         })
     }
 
-    fn go_on(&self, ending: Ending) -> Answer<'_, ()> {
+    fn continue_record(&self, termination: Termination) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let now = self.clock().await?.now;
             let later: Timeline = self.get("/timeline", &[]).await?;
             // Lock expiries after the start can precede this request.
             let first = later.events.first().map_or(now, |event| event.at.min(now));
-            self.earlier.started_again(ending, first);
-            if ending == Ending::Crash {
-                let present = self.present().await?;
-                self.earlier.mark_undone(&present, &later.events);
+            self.record_history.add_restart(termination, first);
+            if termination == Termination::Crash {
+                let present = self.message_positions().await?;
+                self.record_history.mark_undone(&present, &later.events);
             }
             Ok(())
         })
     }
 
-    fn explain<'a>(&'a self, subscription: &'a str, message: Bytes) -> Answer<'a, Explanation> {
+    fn explain<'a>(&'a self, subscription: &'a str, message: Bytes) -> BoxFuture<'a, Explanation> {
         let query = query_string(&[("subscription", subscription)]);
-        self.ask_for(Method::POST, self.path("/explain") + &query, message)
+        self.request_json(Method::POST, self.path("/explain") + &query, message)
     }
 
-    fn receivers<'a>(&'a self, entity: &'a str) -> Answer<'a, Vec<Receiver>> {
+    fn receivers<'a>(&'a self, entity: &'a str) -> BoxFuture<'a, Vec<Receiver>> {
         Box::pin(async move {
             let listed: Receivers = self.get("/receivers", &[("entity", entity)]).await?;
             Ok(listed.receivers)
         })
     }
 
-    fn sessions<'a>(&'a self, entity: &'a str) -> Answer<'a, Vec<Session>> {
+    fn sessions<'a>(&'a self, entity: &'a str) -> BoxFuture<'a, Vec<Session>> {
         Box::pin(async move {
             let listed: Sessions = self.get("/sessions", &[("entity", entity)]).await?;
             Ok(listed.sessions)
         })
     }
 
-    fn lose_session_lock<'a>(&'a self, lock: &'a LoseSessionLock) -> Answer<'a, ()> {
+    fn lose_session_lock<'a>(&'a self, lock: &'a LoseSessionLock) -> BoxFuture<'a, ()> {
         self.post("/sessions/lose", json(lock))
     }
 
-    fn add_fault<'a>(&'a self, fault: &'a Fault) -> Answer<'a, ScriptedFault> {
-        self.ask_for(Method::POST, self.path("/faults"), json(fault))
+    fn add_fault<'a>(&'a self, fault: &'a Fault) -> BoxFuture<'a, ScriptedFault> {
+        self.request_json(Method::POST, self.path("/faults"), json(fault))
     }
 
-    fn faults(&self) -> Answer<'_, Faults> {
+    fn faults(&self) -> BoxFuture<'_, Faults> {
         self.get("/faults", &[])
     }
 
-    fn fault(&self, id: u64) -> Answer<'_, ScriptedFault> {
+    fn fault(&self, id: u64) -> BoxFuture<'_, ScriptedFault> {
         self.get(&format!("/faults/{id}"), &[])
     }
 
-    fn remove_fault(&self, id: u64) -> Answer<'_, ()> {
+    fn remove_fault(&self, id: u64) -> BoxFuture<'_, ()> {
         let path = self.path(&format!("/faults/{id}"));
-        self.order(Method::DELETE, path, Bytes::new())
+        self.execute(Method::DELETE, path, Bytes::new())
     }
 
-    fn update_service(&self) -> Answer<'_, ()> {
+    fn update_service(&self) -> BoxFuture<'_, ()> {
         self.post("/service-update", Bytes::new())
     }
 
-    fn answer<'a>(&'a self, path: &'a str, query: &'a [(&'a str, &'a str)]) -> Answer<'a, Value> {
+    fn get_json<'a>(
+        &'a self,
+        path: &'a str,
+        query: &'a [(&'a str, &'a str)],
+    ) -> BoxFuture<'a, Value> {
         self.get(path, query)
     }
 
-    fn failures(&self) -> Answer<'_, Vec<Failure>> {
+    fn failures(&self) -> BoxFuture<'_, Vec<Failure>> {
         Box::pin(async {
             let path = "/health";
-            let request = self.ask(Method::GET, path, Bytes::new(), HEALTH_WITHIN);
+            let request = self.request(Method::GET, path, Bytes::new(), HEALTH_WITHIN);
             let (_status, answer) = request.await?;
             let Health::Unhealthy { mut failures, .. } = decode(path, &answer)? else {
                 return Ok(Vec::new());
@@ -393,10 +397,10 @@ impl Backend for Control {
         })
     }
 
-    fn ca_certificate(&self) -> Answer<'_, String> {
+    fn ca_certificate(&self) -> BoxFuture<'_, String> {
         Box::pin(async {
             let path = "/$emulator/v1/ca.pem";
-            let request = self.send(Method::GET, path, Bytes::new(), ANSWER_WITHIN);
+            let request = self.send(Method::GET, path, Bytes::new(), RESPONSE_TIMEOUT);
             Ok(String::from_utf8_lossy(&request.await?).into_owned())
         })
     }
@@ -434,13 +438,13 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_token_is_shown_with_every_request() {
+    async fn the_control_token_is_sent_with_every_request() {
         use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
         let emulator = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = emulator.local_addr().unwrap();
         for (token, shown) in [(None, false), (Some("S3cret".parse().unwrap()), true)] {
-            let control = Control::new(address, "bus", Liveness::default()).showing(token);
+            let control = Control::new(address, "bus", Liveness::default()).with_token(token);
             assert!(!format!("{control:?}").contains("S3cret"));
             let answering = async {
                 let (mut client, _) = emulator.accept().await.unwrap();

@@ -15,9 +15,9 @@ use crate::address::random_number;
 #[derive(Debug, Clone)]
 pub(crate) enum Data {
     /// A directory of the test, which is not removed.
-    In(PathBuf),
+    Directory(PathBuf),
     /// A temporary directory, to be chosen at the start.
-    Fresh,
+    NewTemporary,
     /// A temporary directory, removed with its last user.
     Temporary(Arc<TemporaryDirectory>),
 }
@@ -27,9 +27,9 @@ pub(crate) enum Data {
 pub(crate) struct TemporaryDirectory(PathBuf);
 
 impl Data {
-    /// Chooses the directory of [`Self::Fresh`].
-    pub(crate) fn made(self) -> Self {
-        let Self::Fresh = self else {
+    /// Chooses the directory of [`Self::NewTemporary`].
+    pub(crate) fn choose_directory(self) -> Self {
+        let Self::NewTemporary = self else {
             return self;
         };
         let (process, number) = (std::process::id(), random_number());
@@ -40,9 +40,9 @@ impl Data {
 
     pub(crate) fn directory(&self) -> &Path {
         match self {
-            Self::In(directory) => directory,
+            Self::Directory(directory) => directory,
             Self::Temporary(temporary) => &temporary.0,
-            Self::Fresh => Path::new(""),
+            Self::NewTemporary => Path::new(""),
         }
     }
 

@@ -10,9 +10,9 @@ use servicebus_assertions::{near, unfired};
 use servicebus_control_api::{Failure, Faults};
 
 use crate::{
-    assertion::left_behind, background::Stopwatch, catalog::EntityKind, clients::SubQueueClient,
-    connections::Connections, error::Error, error::control::ControlError, fault_script::Set,
-    fixture::take_returned_error, running::OwnEmulator,
+    assertion::describe_remaining, background::Stopwatch, catalog::EntityKind,
+    clients::SubQueueClient, connections::Connections, error::Error, error::control::ControlError,
+    fixture::take_returned_error, running::OwnEmulator, scripted_faults::ScriptedFault,
 };
 
 /// The hint of an error about faults that never fired.
@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// A check at the end of a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Question {
+pub(crate) enum EndCheckKind {
     /// All faults have fired.
     Faults,
     /// No active messages remain, locked ones included.
@@ -39,7 +39,7 @@ pub(crate) enum Question {
 /// emulator, which may be the cause.
 #[derive(Debug)]
 pub(crate) struct EndCheck {
-    question: Question,
+    kind: EndCheckKind,
     /// `None` once it has run.
     connections: Option<Arc<Connections>>,
     /// An emulator in this process.
@@ -48,12 +48,12 @@ pub(crate) struct EndCheck {
 
 impl EndCheck {
     pub(crate) fn new(
-        question: Question,
+        kind: EndCheckKind,
         connections: &Arc<Connections>,
         own: Option<Arc<dyn OwnEmulator>>,
     ) -> Self {
         Self {
-            question,
+            kind,
             connections: Some(Arc::clone(connections)),
             own,
         }
@@ -61,10 +61,10 @@ impl EndCheck {
 
     /// Returns whether an emulator in this process certainly had no failure. Whether a failure belongs to this namespace
     /// takes a request.
-    fn is_well(&self) -> bool {
+    fn is_healthy(&self) -> bool {
         let own = self.own.as_ref();
         let failures = own.and_then(|own| own.failures());
-        self.question == Question::Health && failures.is_some_and(|failures| failures.is_empty())
+        self.kind == EndCheckKind::Health && failures.is_some_and(|failures| failures.is_empty())
     }
 
     /// Runs the check where it can be awaited.
@@ -76,11 +76,11 @@ impl EndCheck {
         let Some(connections) = self.connections.take() else {
             return;
         };
-        let question = self.question;
-        if self.is_well() || !question.is_asked(&connections) {
+        let kind = self.kind;
+        if self.is_healthy() || !kind.is_enabled(&connections) {
             return;
         }
-        let answer = connections.run(|connections| question.ask(connections));
+        let answer = connections.run(|connections| kind.run(connections));
         if let Some(failure) = answer.await {
             panic!("{failure}");
         }
@@ -92,31 +92,31 @@ impl Drop for EndCheck {
         let Some(connections) = self.connections.take() else {
             return;
         };
-        let question = self.question;
-        if thread::panicking() && question == Question::Faults {
-            let by_chance = connections.script.by_chance();
-            if !by_chance.is_empty() {
-                eprintln!("{by_chance}");
+        let kind = self.kind;
+        if thread::panicking() && kind == EndCheckKind::Faults {
+            let seeds = connections.scripted_faults.describe_seeds();
+            if !seeds.is_empty() {
+                eprintln!("{seeds}");
             }
         }
-        let is_of_interest = !thread::panicking() || question == Question::Health;
-        if !is_of_interest || self.is_well() || !question.is_asked(&connections) {
+        let is_of_interest = !thread::panicking() || kind == EndCheckKind::Health;
+        if !is_of_interest || self.is_healthy() || !kind.is_enabled(&connections) {
             return;
         }
         // Every request has a deadline of its own.
-        let asking = question.ask(Arc::clone(&connections));
-        let answer = connections.background.wait_for(Duration::MAX, asking);
+        let running = kind.run(Arc::clone(&connections));
+        let answer = connections.background.wait_for(Duration::MAX, running);
         if let Some(Some(failure)) = answer {
             match thread::panicking() {
                 true => eprintln!("{failure}"),
-                false => panic!("{}", beside_returned_error(failure)),
+                false => panic!("{}", with_returned_error(failure)),
             }
         }
     }
 }
 
 /// Puts the test's returned error before the failure, because the test runner cannot show it.
-fn beside_returned_error(failure: String) -> String {
+fn with_returned_error(failure: String) -> String {
     match take_returned_error() {
         Some(error) => format!(
             "the test returned the error {error}\n\n{}",
@@ -126,23 +126,25 @@ fn beside_returned_error(failure: String) -> String {
     }
 }
 
-impl Question {
-    fn is_asked(self, connections: &Connections) -> bool {
+impl EndCheckKind {
+    pub(crate) const ALL: [Self; 3] = [Self::Faults, Self::Leaks, Self::Health];
+
+    fn is_enabled(self, connections: &Connections) -> bool {
         match self {
-            Self::Faults => connections.script.has_faults(),
+            Self::Faults => connections.scripted_faults.has_faults(),
             Self::Leaks => connections.leak_check,
             Self::Health => connections.backend.control_url().is_some(),
         }
     }
 
     /// Runs the check, and returns the failure.
-    async fn ask(self, connections: Arc<Connections>) -> Option<String> {
+    async fn run(self, connections: Arc<Connections>) -> Option<String> {
         let failure = match self {
             // It names the lines of the faults.
-            Self::Faults => return missed(&connections).await,
-            Self::Leaks => left_over(&connections).await,
+            Self::Faults => return unfired_faults(&connections).await,
+            Self::Leaks => remaining_messages(&connections).await,
             // An emulator that no longer answers was stopped by the test.
-            Self::Health => failed(&connections).await,
+            Self::Health => emulator_failures(&connections).await,
         };
         // The panic of a drop has no line of the test.
         let started_at = connections.started_at;
@@ -151,33 +153,36 @@ impl Question {
 }
 
 /// Reports the faults that have not fired.
-async fn missed(connections: &Connections) -> Option<String> {
-    let sets = connections.script.take();
-    let met = connections.backend.faults().await;
-    let failures: Vec<_> = sets.iter().filter_map(|set| failure(set, &met)).collect();
+async fn unfired_faults(connections: &Connections) -> Option<String> {
+    let faults = connections.scripted_faults.take();
+    let listed = connections.backend.faults().await;
+    let failures: Vec<_> = faults
+        .iter()
+        .filter_map(|fault| failure(fault, &listed))
+        .collect();
     (!failures.is_empty()).then(|| format!("{}\n{HINT}{LOST_ERROR}", failures.join("\n")))
 }
 
-fn failure(set: &Set, met: &Result<Faults, ControlError>) -> Option<String> {
-    let near = match met {
+fn failure(fault: &ScriptedFault, listed: &Result<Faults, ControlError>) -> Option<String> {
+    let near = match listed {
         Ok(listed) => {
-            let met = listed.faults.iter().find(|met| met.id == set.id)?;
-            if met.hits > 0 {
+            let listed = listed.faults.iter().find(|listed| listed.id == fault.id)?;
+            if listed.hits > 0 {
                 return None;
             }
-            near(met)
+            near(listed)
         }
         Err(error) => format!("or it is not known: {error}"),
     };
-    let at = set.at.to_string();
-    Some(unfired(&set.source_text, &near, Some(&at)))
+    let at = fault.at.to_string();
+    Some(unfired(&fault.source_text, &near, Some(&at)))
 }
 
 /// Polls until no messages are left: like assertions, it waits for messages in flight.
-async fn left_over(connections: &Arc<Connections>) -> Option<String> {
+async fn remaining_messages(connections: &Arc<Connections>) -> Option<String> {
     let started = Stopwatch::start();
     loop {
-        let left = match left(connections).await {
+        let left = match clients_with_messages(connections).await {
             Ok(left) => left,
             Err(error) => return Some(error.to_string()),
         };
@@ -185,14 +190,16 @@ async fn left_over(connections: &Arc<Connections>) -> Option<String> {
             return None;
         }
         if started.elapsed() >= connections.within {
-            return Some(left_behind(&left).await);
+            return Some(describe_remaining(&left).await);
         }
         tokio::time::sleep(PAUSE).await;
     }
 }
 
 /// Returns the queues and subscriptions with active messages, locked ones included.
-async fn left(connections: &Arc<Connections>) -> Result<Vec<SubQueueClient>, Error> {
+async fn clients_with_messages(
+    connections: &Arc<Connections>,
+) -> Result<Vec<SubQueueClient>, Error> {
     let catalog = connections.catalog().await;
     let mut left = Vec::new();
     for (kind, name) in catalog.names() {
@@ -208,9 +215,9 @@ async fn left(connections: &Arc<Connections>) -> Result<Vec<SubQueueClient>, Err
 }
 
 /// Reports internal failures of the emulator.
-async fn failed(connections: &Connections) -> Option<String> {
+async fn emulator_failures(connections: &Connections) -> Option<String> {
     let failures = connections.backend.failures().await.ok()?;
-    let rendered: Vec<String> = failures.iter().map(one).collect();
+    let rendered: Vec<String> = failures.iter().map(describe).collect();
     (!rendered.is_empty()).then(|| {
         format!(
             "the emulator failed, which is a mistake in it:\n{}",
@@ -219,7 +226,7 @@ async fn failed(connections: &Connections) -> Option<String> {
     })
 }
 
-fn one(failure: &Failure) -> String {
+fn describe(failure: &Failure) -> String {
     match &failure.entity {
         Some(entity) => format!("  {entity} is broken: {}", failure.reason),
         None => format!("  {}", failure.reason),

@@ -54,7 +54,7 @@ impl From<NamespaceInfo> for Namespace {
 }
 
 /// Returns a connection string after a change; one that cannot be parsed stays unchanged.
-pub(crate) fn changed(string: &str, change: impl FnOnce(&mut ConnectionString)) -> Secret {
+pub(crate) fn with_change(string: &str, change: impl FnOnce(&mut ConnectionString)) -> Secret {
     match string.parse() {
         Ok(mut read) => {
             change(&mut read);

@@ -146,7 +146,7 @@ changes!(
 impl SubQueueClient {
     async fn create(&self, properties: serde_json::Value) -> Result<(), Error> {
         let (kind, name) = (self.kind(), self.owner_path().to_owned());
-        match self.unknown_if(true).await {
+        match self.unknown_entity_if(true).await {
             None => return Err(exists(kind, name)),
             Some(unknown) if unknown.kind != kind => return Err(unknown.into()),
             Some(UnknownEntity {
@@ -164,7 +164,7 @@ impl SubQueueClient {
         properties: serde_json::Value,
         part: Option<&'static str>,
     ) -> Result<(), Error> {
-        if let Some(unknown) = self.unknown_if(true).await {
+        if let Some(unknown) = self.unknown_entity_if(true).await {
             return Err(unknown.into());
         }
         let (kind, name) = (self.kind(), self.owner_path().to_owned());

@@ -209,7 +209,7 @@ impl From<ControlError> for Error {
             }
             ControlError::Refused(_) => ErrorKind::Refused,
             ControlError::Malformed { .. } => ErrorKind::Malformed,
-            ControlError::Uncheckable { .. } => ErrorKind::Unsupported,
+            ControlError::Unsupported { .. } => ErrorKind::Unsupported,
         };
         Self::new(kind, None, source)
     }

@@ -131,7 +131,7 @@ async fn explain(message: Message, subscription: SubscriptionClient) -> Result<E
         Ok(answer) => answer.rules.is_empty(),
         Err(source) => source.status() == Some(404),
     };
-    if let Some(unknown) = subscription.unknown_if(may_be_unknown).await {
+    if let Some(unknown) = subscription.unknown_entity_if(may_be_unknown).await {
         return Err(unknown.into());
     }
     match explained {
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_explanation_reads_well() {
+    fn an_explanation_has_a_line_per_rule() {
         let answer = r#"{"rules":[
             {"rule":"all","matched":true,"reason":null,"error":null},
             {"rule":"broken","matched":false,"reason":null,"error":"price is a string"},

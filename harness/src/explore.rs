@@ -3,13 +3,13 @@
 //! [`explore`] runs a test twice without faults, and then with one fault at a time; `harness/EXPLORATION.md` explains its
 //! use and its report. Each run has an emulator of its own, on a thread with virtual time.
 
-mod attempt;
-mod conductor;
-mod end;
+mod execute;
 mod exploration;
+mod final_messages;
 mod hang;
 mod panics;
 mod run;
+mod virtual_time;
 
 use std::{env, fmt, fs, path::PathBuf, time::Duration};
 
@@ -214,11 +214,11 @@ impl Explore {
             .name()
             .unwrap_or("exploration")
             .to_owned();
-        let told = exploration::explore(self, test, name.clone(), only)?;
-        keep(&name, &told.json);
-        match told.is_failure {
-            true => Err(told.text),
-            false => Ok(told.text),
+        let report = exploration::explore(self, test, name.clone(), only)?;
+        keep(&name, &report.json);
+        match report.is_failure {
+            true => Err(report.text),
+            false => Ok(report.text),
         }
     }
 

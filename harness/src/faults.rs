@@ -108,7 +108,7 @@ impl Fault {
                 .connections
                 .ask(move |backend| backend.remove_fault(id));
             removed.await?;
-            self.connections.script.forget(self.id);
+            self.connections.scripted_faults.remove(self.id);
             Ok(())
         })
     }

@@ -30,13 +30,13 @@ pub(crate) struct FileLock(#[expect(dead_code, reason = "its lock is what counts
 #[derive(Debug)]
 pub(crate) struct PendingLock {
     /// The place that the lock protects, as part of a sentence: `at 127.0.0.1`.
-    place: String,
+    scope: String,
     /// Creates the error from a sentence about the lock.
     failed: fn(String) -> Error,
     lock: PathBuf,
     since: Instant,
     within: Duration,
-    has_complained: bool,
+    has_warned: bool,
 }
 
 impl PendingLock {
@@ -61,12 +61,12 @@ impl PendingLock {
     fn new(preposition: &str, name: &str, failed: fn(String) -> Error) -> Self {
         let plain = name.replace(|character: char| !character.is_ascii_alphanumeric(), "-");
         Self {
-            place: format!("{preposition} {name}"),
+            scope: format!("{preposition} {name}"),
             failed,
             lock: env::temp_dir().join(format!("servicebus-harness-{plain}.lock")),
             since: Instant::now(),
             within: WITHIN,
-            has_complained: false,
+            has_warned: false,
         }
     }
 
@@ -83,8 +83,8 @@ impl PendingLock {
     /// Takes the lock if it is free; returns an error after [`WITHIN`].
     pub(crate) fn try_take(&mut self) -> Result<Option<FileLock>, Error> {
         let failed = |error: io::Error| {
-            let (lock, place) = (self.lock.display(), &self.place);
-            (self.failed)(format!("cannot lock {lock} to be alone {place}: {error}"))
+            let (lock, scope) = (self.lock.display(), &self.scope);
+            (self.failed)(format!("cannot lock {lock} to be alone {scope}: {error}"))
         };
         // Opened at each attempt, because a cleanup of temporary files may have removed the file.
         let mut options = OpenOptions::new();
@@ -93,17 +93,17 @@ impl PendingLock {
         match file.try_lock() {
             Ok(()) => {
                 // The name only serves messages of other processes.
-                let _ = sign(&mut file);
+                let _ = write_holder(&mut file);
                 Ok(Some(FileLock(file)))
             }
             Err(TryLockError::Error(source)) => Err(failed(source)),
             Err(TryLockError::WouldBlock) if self.since.elapsed() < self.within => {
-                self.complain();
+                self.warn_once();
                 Ok(None)
             }
             Err(TryLockError::WouldBlock) => Err((self.failed)(format!(
                 "no lock {} within {}: {} holds it, by {}",
-                self.place,
+                self.scope,
                 text::seconds(self.within),
                 self.holder(),
                 self.lock.display()
@@ -112,13 +112,13 @@ impl PendingLock {
     }
 
     /// Reports once which process it waits for, because a test runner may time out first.
-    fn complain(&mut self) {
-        if self.has_complained || self.since.elapsed() < TIMEOUT {
+    fn warn_once(&mut self) {
+        if self.has_warned || self.since.elapsed() < TIMEOUT {
             return;
         }
-        self.has_complained = true;
-        let (place, holder) = (&self.place, self.holder());
-        eprintln!("servicebus-harness: waits for the lock {place}, which {holder} holds");
+        self.has_warned = true;
+        let (scope, holder) = (&self.scope, self.holder());
+        eprintln!("servicebus-harness: waits for the lock {scope}, which {holder} holds");
     }
 
     fn holder(&self) -> String {
@@ -126,22 +126,22 @@ impl PendingLock {
         let signed = fs::read_to_string(&self.lock).unwrap_or_default();
         match signed.trim() {
             "" => "another process".to_owned(),
-            signed => signed.replacen(&format!("{} ", own_name()), "this process ", 1),
+            signed => signed.replacen(&format!("{} ", this_process()), "this process ", 1),
         }
     }
 }
 
-fn sign(file: &mut File) -> io::Result<()> {
+fn write_holder(file: &mut File) -> io::Result<()> {
     let program = env::current_exe().ok();
     let program = program.as_deref().and_then(|path| path.file_name());
     let program = program.unwrap_or_default().to_string_lossy();
     let thread = thread::current();
     let test = thread.name().unwrap_or("without a name");
     file.set_len(0)?;
-    write!(file, "{} ({program}, thread {test})", own_name())
+    write!(file, "{} ({program}, thread {test})", this_process())
 }
 
-fn own_name() -> String {
+fn this_process() -> String {
     format!("process {}", process::id())
 }
 
@@ -158,7 +158,7 @@ mod tests {
 
     fn again(waiting: &PendingLock) -> PendingLock {
         PendingLock {
-            place: waiting.place.clone(),
+            scope: waiting.scope.clone(),
             lock: waiting.lock.clone(),
             within: Duration::ZERO,
             ..*waiting
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn one_at_a_time_has_the_turn() {
+    fn one_process_at_a_time_holds_the_lock() {
         let mut first = waiting();
         let file_lock = first.try_take().unwrap();
         assert!(file_lock.is_some());
@@ -177,22 +177,22 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_in_vain_names_the_holder() {
+    fn a_timed_out_wait_names_the_holder() {
         let mut first = waiting();
         let file_lock = first.try_take().unwrap();
         let error = again(&first).try_take().unwrap_err().to_string();
-        let place = &first.place;
+        let scope = &first.scope;
         let program = env::current_exe().unwrap();
         let program = program.file_name().unwrap().to_string_lossy();
-        let test = "file_lock::tests::a_wait_in_vain_names_the_holder";
+        let test = "file_lock::tests::a_timed_out_wait_names_the_holder";
         assert_eq!(
             error,
             format!(
-                "no lock {place} within 0 s: this process ({program}, thread {test}) holds it, by {}",
+                "no lock {scope} within 0 s: this process ({program}, thread {test}) holds it, by {}",
                 first.lock.display()
             )
         );
-        first.place = "at 127.0.0.1".to_owned();
+        first.scope = "at 127.0.0.1".to_owned();
         fs::write(&first.lock, "process 1 (init)").unwrap();
         first.failed = PendingLock::at(Ipv4Addr::LOCALHOST).failed;
         let error = again(&first).try_take().unwrap_err();
@@ -223,7 +223,7 @@ mod tests {
         let error = nowhere.try_take().unwrap_err().to_string();
         let beginning = format!(
             "cannot lock /nowhere/at/all.lock to be alone {}: ",
-            nowhere.place
+            nowhere.scope
         );
         assert!(error.starts_with(&beginning), "{error}");
     }

@@ -10,12 +10,12 @@ use servicebus_emulator::{Emulator, Options, WallClock};
 use tokio::sync::Mutex;
 
 use crate::{
-    address::{Place, Search, free_again},
+    address::{AddressSearch, ListenAddress, retry_while_ports_are_taken},
     background::Background,
     data::Data,
     endpoints::{Endpoints, HttpPorts, Namespace},
     error::Error,
-    running::{Ending, OwnEmulator, Restarted, Running, Started, Stopped},
+    running::{OwnEmulator, RestartFuture, Running, Started, StopFuture, Termination},
 };
 
 /// An emulator in this process; `None` during a restart.
@@ -31,10 +31,10 @@ pub(crate) async fn start(
     config: Option<Config>,
     seed: Option<u64>,
     ports: HttpPorts,
-    place: Place,
+    listen: ListenAddress,
     data: Option<&Data>,
 ) -> Result<Started, Error> {
-    let mut search = Search::new(place);
+    let mut search = AddressSearch::new(listen);
     loop {
         let address = search.next(background).await?;
         let activity = background.activity();
@@ -65,7 +65,7 @@ pub(crate) async fn start(
             .await
         {
             Ok(emulator) => return Ok(started(emulator, options)),
-            Err(error) if is_taken(&error) => search.taken(error.to_string()),
+            Err(error) if is_port_in_use(&error) => search.ports_taken(error.to_string()),
             Err(error) => return Err(not_started(&error)),
         }
     }
@@ -79,36 +79,36 @@ impl OwnEmulator for Mutex<Option<Emulator>> {
 }
 
 impl Running for InProcess {
-    fn own(&self) -> Option<Arc<dyn OwnEmulator>> {
+    fn own_emulator(&self) -> Option<Arc<dyn OwnEmulator>> {
         Some(Arc::clone(&self.emulator) as _)
     }
 
     #[cfg(feature = "explore")]
-    fn conducted(&self) -> Option<servicebus_emulator::ConductedNamespace> {
+    fn exploration_namespace(&self) -> Option<servicebus_emulator::ConductedNamespace> {
         let emulator = self.emulator.try_lock().ok()?;
         let emulator = emulator.as_ref()?;
         let first = emulator.namespaces().into_iter().next()?;
         Emulator::conducted(emulator, &first.name)
     }
 
-    fn restart(&self, ending: Ending) -> Restarted {
+    fn restart(&self, termination: Termination) -> RestartFuture {
         let (emulator, options) = (Arc::clone(&self.emulator), self.options.clone());
         Box::pin(async move {
             let mut emulator = emulator.lock().await;
-            match (emulator.take(), ending) {
-                (Some(running), Ending::Stop) => running.stop().await,
-                (Some(running), Ending::Crash) => running.crash().await,
+            match (emulator.take(), termination) {
+                (Some(running), Termination::Stop) => running.stop().await,
+                (Some(running), Termination::Crash) => running.crash().await,
                 // An earlier start failed.
                 (None, _) => {}
             }
             let start = || Emulator::start(options.clone());
-            let started = free_again(start, is_taken).await;
+            let started = retry_while_ports_are_taken(start, is_port_in_use).await;
             *emulator = Some(started.map_err(|error| not_started(&error))?);
             Ok(())
         })
     }
 
-    fn stop(self: Box<Self>) -> Stopped {
+    fn stop(self: Box<Self>) -> StopFuture {
         Box::pin(async move {
             if let Some(emulator) = self.emulator.lock().await.take() {
                 emulator.stop().await;
@@ -143,7 +143,7 @@ fn not_started(error: &servicebus_emulator::StartError) -> Error {
     Error::start(format!("the emulator did not start: {error}"))
 }
 
-fn is_taken(error: &servicebus_emulator::StartError) -> bool {
+fn is_port_in_use(error: &servicebus_emulator::StartError) -> bool {
     matches!(
         error,
         servicebus_emulator::StartError::Listen { source, .. }

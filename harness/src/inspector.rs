@@ -6,7 +6,7 @@ use servicebus_assertions::Evidence;
 use crate::stream::UNRESERVED;
 
 /// The suffixes of dead-letter addresses, longest first, and their names on the page.
-const PARTS: [(&str, &str); 2] = [
+const SUB_QUEUES: [(&str, &str); 2] = [
     ("/$Transfer/$DeadLetterQueue", "/transfer-dead-letter"),
     ("/$DeadLetterQueue", "/dead-letter"),
 ];
@@ -17,11 +17,11 @@ const VIEWS: [&str; 4] = ["record", "faults", "connections", "rules"];
 /// expand.
 pub(crate) fn link(control_url: &str, namespace: &str, evidence: Option<&Evidence>) -> String {
     let root = control_url.split("$emulator").next().unwrap_or_default();
-    format!("{root}{}", place(namespace, evidence))
+    format!("{root}{}", fragment(namespace, evidence))
 }
 
 /// Returns the fragment (`#…`) that shows the evidence of a failure.
-pub(crate) fn place(namespace: &str, evidence: Option<&Evidence>) -> String {
+pub(crate) fn fragment(namespace: &str, evidence: Option<&Evidence>) -> String {
     let namespace = format!("#/{}", encoded(namespace));
     let Some(evidence) = evidence else {
         return namespace;
@@ -35,7 +35,7 @@ pub(crate) fn place(namespace: &str, evidence: Option<&Evidence>) -> String {
 }
 
 fn entity(address: &str) -> String {
-    let mut parts = PARTS.iter();
+    let mut parts = SUB_QUEUES.iter();
     let found = parts.find_map(|(end, part)| Some((address.strip_suffix(end)?, *part)));
     let (path, part) = found.unwrap_or((address, ""));
     let name = match path {
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_leads_to_the_message_or_else_to_its_record() {
+    fn a_link_shows_the_message_or_its_timeline() {
         let url = "http://127.0.0.9:5300/$emulator/v1";
         for (evidence, expected) in [
             (evidence("a/b", Some(3), Some("m")), "#/ns/a%2Fb/messages/3"),

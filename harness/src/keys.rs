@@ -15,7 +15,7 @@ use servicebus_config::{
 
 use crate::{
     address::random_number,
-    endpoints::{Endpoints, Namespace, Secret, changed},
+    endpoints::{Endpoints, Namespace, Secret, with_change},
 };
 
 /// The prefix of the names of these keys.
@@ -24,7 +24,7 @@ const PREFIX: &str = "harness-";
 /// The keys of one namespace.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Keys {
-    limited: Vec<Key>,
+    with_claims: Vec<Key>,
     /// Keys that identify the clients of parties.
     parties: Vec<Key>,
 }
@@ -37,21 +37,21 @@ impl Keys {
             return Self::default();
         };
         if is_shared && namespace.keys == [Key::well_known()] {
-            namespace.keys = vec![made("all", Claims::ALL)];
+            namespace.keys = vec![generate("all", Claims::ALL)];
         }
         // The limited keys are for tests, and tests use unsigned tokens unless the configuration forbids them.
         if namespace.jwt == Jwt::Unset && namespace.keys.iter().all(|key| key.claims == Claims::ALL)
         {
             namespace.jwt = Jwt::Accept;
         }
-        let limited = vec![
-            made("send", Claims::SEND),
-            made("listen", Claims::LISTEN),
-            made("send-listen", Claims::SEND | Claims::LISTEN),
+        let with_claims = vec![
+            generate("send", Claims::SEND),
+            generate("listen", Claims::LISTEN),
+            generate("send-listen", Claims::SEND | Claims::LISTEN),
         ];
-        namespace.keys.extend(limited.iter().cloned());
+        namespace.keys.extend(with_claims.iter().cloned());
         Self {
-            limited,
+            with_claims,
             parties: Vec::new(),
         }
     }
@@ -61,7 +61,7 @@ impl Keys {
         // The same in each run, because each has an emulator of its own.
         let parties = (1..=count).map(|number| Key {
             name: format!("{PREFIX}party-{number}"),
-            ..made("party", Claims::ALL)
+            ..generate("party", Claims::ALL)
         });
         self.parties = parties.collect();
         if let Some(namespace) = config.namespaces.first_mut() {
@@ -73,7 +73,7 @@ impl Keys {
     /// Returns the name of the key of a party, counted from 0, and the connection string with that key; `None` if there is
     /// no such key.
     #[cfg(feature = "explore")]
-    pub(crate) fn of_party(
+    pub(crate) fn for_party(
         &self,
         connection_string: &str,
         party: usize,
@@ -84,11 +84,11 @@ impl Keys {
 
     /// Returns the connection string with the key that has these rights; `None` without such a key. As in the service, the
     /// right to manage includes all others, so a request for it returns the string unchanged.
-    pub(crate) fn limited(&self, connection_string: &str, claims: Claims) -> Option<String> {
+    pub(crate) fn with_claims(&self, connection_string: &str, claims: Claims) -> Option<String> {
         if claims.contains(Claim::Manage) {
             return Some(connection_string.to_owned());
         }
-        let key = self.limited.iter().find(|key| key.claims == claims)?;
+        let key = self.with_claims.iter().find(|key| key.claims == claims)?;
         with_key(connection_string, key)
     }
 }
@@ -108,7 +108,7 @@ pub(crate) fn is_own(name: &str) -> bool {
     name.starts_with(PREFIX)
 }
 
-fn made(what: &str, claims: Claims) -> Key {
+fn generate(what: &str, claims: Claims) -> Key {
     Key {
         name: format!("{PREFIX}{what}-{:016x}", random_number()),
         key: format!("{:016x}{:016x}", random_number(), random_number()),
@@ -120,7 +120,7 @@ fn made(what: &str, claims: Claims) -> Key {
 const HTTPS_PORT: u16 = 443;
 
 /// Returns the namespace with its connection strings for TLS.
-pub(crate) fn secured(namespace: &Namespace, endpoints: Endpoints) -> Namespace {
+pub(crate) fn tls_namespace(namespace: &Namespace, endpoints: Endpoints) -> Namespace {
     let (amqp, admin) = (
         &namespace.connection_string,
         &namespace.admin_connection_string,
@@ -128,15 +128,15 @@ pub(crate) fn secured(namespace: &Namespace, endpoints: Endpoints) -> Namespace 
     let https = endpoints.https.unwrap_or(endpoints.http);
     Namespace {
         name: namespace.name.clone(),
-        connection_string: over_tls(amqp, endpoints.amqps, AMQPS_PORT),
-        admin_connection_string: over_tls(admin, https, HTTPS_PORT),
+        connection_string: tls_connection_string(amqp, endpoints.amqps, AMQPS_PORT),
+        admin_connection_string: tls_connection_string(admin, https, HTTPS_PORT),
     }
 }
 
 /// Returns the string with the port of an endpoint, unless clients know it; a string that cannot be parsed stays unchanged.
-fn over_tls(plain: &str, endpoint: SocketAddr, usual: u16) -> Secret {
-    changed(plain, |string| {
-        string.port = Some(endpoint.port()).filter(|&port| port != usual);
+fn tls_connection_string(plain: &str, endpoint: SocketAddr, default_port: u16) -> Secret {
+    with_change(plain, |string| {
+        string.port = Some(endpoint.port()).filter(|&port| port != default_port);
         string.development_emulator = false;
     })
 }
@@ -149,19 +149,25 @@ mod tests {
     use crate::service_bus::Builder;
 
     #[test]
-    fn usual_ports_are_left_out() {
+    fn default_ports_are_omitted() {
         let plain = "Endpoint=sb://127.64.0.1:5300;SharedAccessKeyName=n;SharedAccessKey=k;UseDevelopmentEmulator=true;";
         let endpoint = |port| SocketAddr::from(([127, 64, 0, 1], port));
         let rest = "SharedAccessKeyName=n;SharedAccessKey=k";
         for (port, expected) in [(443, "127.64.0.1"), (5300, "127.64.0.1:5300")] {
             let expected = format!("Endpoint=sb://{expected};{rest}");
-            assert_eq!(*over_tls(plain, endpoint(port), HTTPS_PORT), expected);
+            assert_eq!(
+                *tls_connection_string(plain, endpoint(port), HTTPS_PORT),
+                expected
+            );
         }
-        assert_eq!(&*over_tls("nothing", endpoint(1), 2), "nothing");
+        assert_eq!(
+            &*tls_connection_string("nothing", endpoint(1), 2),
+            "nothing"
+        );
     }
 
     #[test]
-    fn no_debug_text_tells_a_key() {
+    fn debug_output_hides_keys() {
         let string = "Endpoint=sb://localhost;SharedAccessKeyName=n;SharedAccessKey=hunter2;";
         let mut config = Config::default();
         config.namespaces[0].keys[0].key = "hunter2".to_owned();

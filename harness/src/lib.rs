@@ -18,7 +18,6 @@ mod connections;
 mod container;
 mod control;
 mod data;
-mod earlier;
 mod end_check;
 mod endpoints;
 mod entities;
@@ -27,7 +26,6 @@ mod error;
 mod explain;
 #[cfg(feature = "explore")]
 pub mod explore;
-mod fault_script;
 mod faults;
 mod file_lock;
 mod fixture;
@@ -41,9 +39,11 @@ mod message;
 mod mode;
 mod process;
 mod received_message;
+mod record_history;
 mod remote;
 mod report;
 mod running;
+mod scripted_faults;
 #[cfg(feature = "azservicebus")]
 mod sdk_client;
 mod service_bus;

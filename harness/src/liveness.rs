@@ -11,9 +11,9 @@ use std::{
 use parking_lot::Mutex;
 
 /// How long to wait for the end of an emulator that has closed its connections.
-pub(crate) const DYING_WITHIN: Duration = Duration::from_secs(10);
+pub(crate) const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The interval between two polls.
-const GLANCE: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Detects whether an emulator has ended, without keeping it alive.
 #[derive(Debug, Clone, Default)]
@@ -33,7 +33,7 @@ impl Liveness {
             return error;
         }
         // A dying process closes its sockets shortly before its end can be observed.
-        until(DYING_WITHIN, || self.end().is_some()).await;
+        wait_until(EXIT_TIMEOUT, || self.end().is_some()).await;
         self.end().map_or(error, io::Error::other)
     }
 
@@ -41,12 +41,12 @@ impl Liveness {
         match self {
             Self::InProcess => None,
             Self::Child(child) => child.end().map(|status| {
-                let output = described(&child.last_output());
+                let output = describe_output(&child.last_output());
                 format!("the emulator process has ended ({status}); {output}")
             }),
             #[cfg(feature = "container")]
             Self::Container(output) => output.is_complete().then(|| {
-                let output = described(&output.text());
+                let output = describe_output(&output.text());
                 format!("the emulator's container has ended; {output}")
             }),
         }
@@ -83,15 +83,15 @@ impl ChildView {
     }
 
     pub(crate) async fn wait_for_end(&self, within: Duration) {
-        until(within, || self.end().is_some()).await;
+        wait_until(within, || self.end().is_some()).await;
     }
 }
 
 /// Waits until a condition holds, up to `within`. Must run on a runtime with real time.
-pub(crate) async fn until(within: Duration, is_so: impl Fn() -> bool) {
+pub(crate) async fn wait_until(within: Duration, condition: impl Fn() -> bool) {
     let started = Instant::now();
-    while !is_so() && started.elapsed() < within {
-        tokio::time::sleep(GLANCE).await;
+    while !condition() && started.elapsed() < within {
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -132,7 +132,7 @@ impl Output {
     }
 
     /// Continues with the output of a restarted emulator.
-    pub(crate) fn follow(&self, other: &Self) {
+    pub(crate) fn continue_with(&self, other: &Self) {
         let lines = other.lines();
         *self.0.lock() = lines;
     }
@@ -143,7 +143,7 @@ impl Output {
 }
 
 /// Describes the last output, or its absence.
-pub(crate) fn described(output: &str) -> String {
+pub(crate) fn describe_output(output: &str) -> String {
     match output {
         "" => "it wrote nothing to standard error".to_owned(),
         output => format!("its last output was:\n{output}"),

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_in_any_spelling() {
+    fn mode_names_are_case_insensitive() {
         for text in ["in-process", "InProcess", "IN_PROCESS", " inprocess "] {
             assert_eq!(text.parse::<Mode>().unwrap(), Mode::InProcess);
         }
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_name_lists_the_allowed_ones() {
+    fn an_invalid_name_lists_the_allowed_ones() {
         assert_eq!(
             "docker".parse::<Mode>().unwrap_err().to_string(),
             "SERVICEBUS_HARNESS_MODE is \"docker\", which is no mode; allowed are in-process, process, container and namespace"

@@ -29,9 +29,9 @@ pub const OBSERVATIONS_VARIABLE: &str = "SERVICEBUS_HARNESS_OBSERVATIONS";
 pub const RECORDER_VARIABLE: &str = "SERVICEBUS_HARNESS_RECORDER";
 
 /// The longest recorded value, in characters: bodies may have megabytes.
-const LONGEST: usize = 4_000;
+const MAX_LENGTH: usize = 4_000;
 /// How long the recorder may take to answer.
-const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Records an observation for the comparison of two targets; does nothing outside of a comparison. It may contain ids, times
 /// and hosts, which the comparison normalizes. Observations of spawned tasks are compared regardless of their order.
@@ -44,7 +44,7 @@ pub fn observe(what: impl Into<String>, value: impl Into<String>) {
         return;
     };
     let (what, value): (String, String) = (what.into(), value.into());
-    let value: String = value.chars().take(LONGEST).collect();
+    let value: String = value.chars().take(MAX_LENGTH).collect();
     let aside = tokio::task::try_id().is_some();
     let observation = json!({ "what": what, "value": value, "aside": aside });
     if let Err(error) = append(file.as_ref(), &observation) {
@@ -63,8 +63,8 @@ fn append(file: &Path, observation: &Value) -> io::Result<()> {
 }
 
 /// Returns the topology to use instead of this one, if the comparison changes it.
-pub(crate) fn changed(topology: &str) -> io::Result<Option<String>> {
-    let Some((_, answer)) = ask(&json!({ "topology": topology }))? else {
+pub(crate) fn changed_topology(topology: &str) -> io::Result<Option<String>> {
+    let Some((_, answer)) = request_recorder(&json!({ "topology": topology }))? else {
         return Ok(None);
     };
     Ok(answer["topology"].as_str().map(str::to_owned))
@@ -72,7 +72,7 @@ pub(crate) fn changed(topology: &str) -> io::Result<Option<String>> {
 
 /// How clients reach a namespace.
 #[derive(Debug)]
-pub(crate) struct Entrance {
+pub(crate) struct ClientAccess {
     pub(crate) endpoints: Endpoints,
     pub(crate) namespace: Namespace,
     /// The recording proxy; must live as long as clients connect.
@@ -87,37 +87,37 @@ pub(crate) struct Recording {
 }
 
 /// Returns how clients reach a namespace: through the recorder if there is one, else directly.
-pub(crate) fn entrance(started: &Started) -> Result<Entrance, Error> {
-    let mut entrance = Entrance {
+pub(crate) fn client_access(started: &Started) -> Result<ClientAccess, Error> {
+    let mut client_access = ClientAccess {
         endpoints: started.endpoints,
         namespace: started.first_namespace()?.clone(),
         recording: None,
     };
     let endpoints = started.endpoints;
-    let question = json!({
-        "host": host(&entrance.namespace),
+    let request = json!({
+        "host": host(&client_access.namespace),
         "amqp": endpoints.amqp,
         "amqps": endpoints.amqps,
         "http": endpoints.http,
         "https": endpoints.https,
         "secure": started.running.remote().is_some(),
     });
-    let Some((connection, answer)) = ask(&question).map_err(not_recorded)? else {
-        return Ok(entrance);
+    let Some((connection, answer)) = request_recorder(&request).map_err(not_recorded)? else {
+        return Ok(client_access);
     };
     let address = answer["address"].as_str().unwrap_or_default().parse();
     let address: IpAddr = address.map_err(not_recorded)?;
     // Tokens are signed for a host name, so the connection strings must keep it.
     let custom_endpoint = answer["custom_endpoint"].as_str().map(str::to_owned);
     if custom_endpoint.is_none() {
-        entrance.endpoints = moved(endpoints, address);
-        entrance.namespace = renamed(entrance.namespace, address);
+        client_access.endpoints = at_address(endpoints, address);
+        client_access.namespace = with_host(client_access.namespace, address);
     }
-    entrance.recording = Some(Recording {
+    client_access.recording = Some(Recording {
         connection,
         custom_endpoint,
     });
-    Ok(entrance)
+    Ok(client_access)
 }
 
 /// The recorder cannot record this namespace.
@@ -145,13 +145,13 @@ impl Drop for Recording {
 }
 
 /// Sends the recorder a request; `None` without a recorder.
-fn ask(question: &Value) -> io::Result<Option<(TcpStream, Value)>> {
+fn request_recorder(request: &Value) -> io::Result<Option<(TcpStream, Value)>> {
     let Ok(address) = env::var(RECORDER_VARIABLE) else {
         return Ok(None);
     };
     let mut connection = TcpStream::connect(&address)?;
-    connection.set_read_timeout(Some(ANSWER_WITHIN))?;
-    connection.write_all(format!("{question}\n").as_bytes())?;
+    connection.set_read_timeout(Some(RESPONSE_TIMEOUT))?;
+    connection.write_all(format!("{request}\n").as_bytes())?;
     let mut line = String::new();
     BufReader::new(&connection).read_line(&mut line)?;
     let answer: Value = serde_json::from_str(&line)?;
@@ -166,7 +166,7 @@ fn host(namespace: &Namespace) -> String {
     read.map(|read| read.host).unwrap_or_default()
 }
 
-fn moved(endpoints: Endpoints, address: IpAddr) -> Endpoints {
+fn at_address(endpoints: Endpoints, address: IpAddr) -> Endpoints {
     let at = |endpoint: SocketAddr| SocketAddr::new(address, endpoint.port());
     Endpoints {
         amqp: at(endpoints.amqp),
@@ -176,8 +176,8 @@ fn moved(endpoints: Endpoints, address: IpAddr) -> Endpoints {
     }
 }
 
-fn renamed(namespace: Namespace, address: IpAddr) -> Namespace {
-    let at = |text: &str| endpoints::changed(text, |string| string.host = address.to_string());
+fn with_host(namespace: Namespace, address: IpAddr) -> Namespace {
+    let at = |text: &str| endpoints::with_change(text, |string| string.host = address.to_string());
     Namespace {
         connection_string: at(&namespace.connection_string),
         admin_connection_string: at(&namespace.admin_connection_string),

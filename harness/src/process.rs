@@ -16,14 +16,14 @@ use std::{
 use child::{ChildProcess, ExitedEarly, check_version, endpoints, parse};
 
 use crate::{
-    address::{Place, Search, free_again, random_number},
+    address::{AddressSearch, ListenAddress, random_number, retry_while_ports_are_taken},
     background::Background,
     data::Data,
     endpoints::{HttpPorts, Namespace},
     error::Error,
     keep,
-    liveness::{Liveness, described},
-    running::{Ending, Restarted, Running, Started, Stopped},
+    liveness::{Liveness, describe_output},
+    running::{RestartFuture, Running, Started, StopFuture, Termination},
     text,
 };
 
@@ -38,9 +38,9 @@ pub(crate) struct ProcessOptions {
     pub(crate) seed: Option<u64>,
     pub(crate) ready_within: Duration,
     pub(crate) ports: HttpPorts,
-    pub(crate) place: Place,
+    pub(crate) listen: ListenAddress,
     /// Whether the child may keep running when its namespace is kept.
-    pub(crate) may_stay: bool,
+    pub(crate) may_outlive_test: bool,
     pub(crate) data: Option<Data>,
 }
 
@@ -50,7 +50,7 @@ struct Launch {
     binary: PathBuf,
     options: ProcessOptions,
     address: Ipv4Addr,
-    stays: bool,
+    outlives_test: bool,
 }
 
 /// An emulator in a child process.
@@ -66,15 +66,15 @@ pub(crate) async fn start(
     options: ProcessOptions,
 ) -> Result<Started, Error> {
     let binary = find_binary(options.binary.as_deref())?;
-    let stays = options.may_stay && keep::is_asked();
-    let mut search = Search::new(options.place);
+    let outlives_test = options.may_outlive_test && keep::is_asked();
+    let mut search = AddressSearch::new(options.listen);
     loop {
         let address = search.next(background).await?;
         let launch = Launch {
             binary: binary.clone(),
             options: options.clone(),
             address,
-            stays,
+            outlives_test,
         };
         let starting = launch.clone();
         // The deadline is in real time, also when the test's runtime is paused.
@@ -83,7 +83,7 @@ pub(crate) async fn start(
             .await
         {
             Ok((child, line)) => return started(launch, child, &line),
-            Err(NotReady::Taken(last)) => search.taken(last),
+            Err(NotReady::PortInUse(last)) => search.ports_taken(last),
             Err(NotReady::Failed(error)) => return Err(error),
         }
     }
@@ -92,14 +92,14 @@ pub(crate) async fn start(
 /// Why a child did not become ready.
 enum NotReady {
     /// Another process uses its ports.
-    Taken(String),
+    PortInUse(String),
     Failed(Error),
 }
 
 impl From<NotReady> for Error {
     fn from(not_ready: NotReady) -> Self {
         match not_ready {
-            NotReady::Taken(last) => Self::start(last),
+            NotReady::PortInUse(last) => Self::start(last),
             NotReady::Failed(error) => error,
         }
     }
@@ -116,14 +116,21 @@ impl Launch {
                 "cannot write the topology for the emulator process: {error}"
             ))
         })?;
-        let arguments = arguments(&self.options, self.address, self.stays, topology.as_ref());
-        let spawned = ChildProcess::spawn(&self.binary, &arguments, self.stays);
+        let arguments = arguments(
+            &self.options,
+            self.address,
+            self.outlives_test,
+            topology.as_ref(),
+        );
+        let spawned = ChildProcess::spawn(&self.binary, &arguments, self.outlives_test);
         let mut child = spawned
             .map_err(|error| failed(format!("cannot run {}: {error}", self.binary.display())))?;
         let within = self.options.ready_within;
         match child.ready_line(within).await {
             Ok(line) => Ok((child, line)),
-            Err(_) if has_not_listened(&child) => Err(NotReady::Taken(child.view().last_output())),
+            Err(_) if failed_to_listen(&child) => {
+                Err(NotReady::PortInUse(child.view().last_output()))
+            }
             Err(early) => {
                 let error = not_ready(&self.binary, &child, early, within);
                 Err(NotReady::Failed(error))
@@ -134,37 +141,37 @@ impl Launch {
 
 impl Running for ProcessEmulator {
     fn process(&self) -> Option<u32> {
-        self.launch.stays.then(|| self.child.id())
+        self.launch.outlives_test.then(|| self.child.id())
     }
 
     fn liveness(&self) -> Liveness {
         self.child.liveness()
     }
 
-    fn restart(&self, ending: Ending) -> Restarted {
+    fn restart(&self, termination: Termination) -> RestartFuture {
         let (child, launch) = (Arc::clone(&self.child), self.launch.clone());
         Box::pin(async move {
-            child.end(ending).await;
-            let is_taken = |error: &NotReady| matches!(error, NotReady::Taken(_));
+            child.end(termination).await;
+            let is_taken = |error: &NotReady| matches!(error, NotReady::PortInUse(_));
             let start = || {
                 let launch = launch.clone();
                 async move { launch.start().await }
             };
-            let (started, _) = free_again(start, is_taken).await?;
+            let (started, _) = retry_while_ports_are_taken(start, is_taken).await?;
             child.replace_with(started);
             Ok(())
         })
     }
 
-    fn stop(self: Box<Self>) -> Stopped {
-        Box::pin(async move { self.child.end(Ending::Stop).await })
+    fn stop(self: Box<Self>) -> StopFuture {
+        Box::pin(async move { self.child.end(Termination::Stop).await })
     }
 }
 
 fn arguments(
     options: &ProcessOptions,
     address: Ipv4Addr,
-    stays: bool,
+    outlives_test: bool,
     topology: Option<&TemporaryFile>,
 ) -> Vec<String> {
     // The ports are explicit, so that variables in the test's environment do not change them.
@@ -176,7 +183,7 @@ fn arguments(
         "5671",
     ];
     let mut arguments = fixed.map(str::to_owned).to_vec();
-    if !stays {
+    if !outlives_test {
         arguments.push("--exit-with-stdin".to_owned());
     }
     let https = options.ports.https;
@@ -213,13 +220,16 @@ fn started(launch: Launch, child: ChildProcess, line: &str) -> Result<Started, E
     })
 }
 
-fn has_not_listened(child: &ChildProcess) -> bool {
+fn failed_to_listen(child: &ChildProcess) -> bool {
     let status = child.view().status();
     status.and_then(|status| status.code()) == Some(CANNOT_LISTEN)
 }
 
 fn not_ready(binary: &Path, child: &ChildProcess, early: ExitedEarly, within: Duration) -> Error {
-    let (binary, output) = (binary.display(), described(&child.view().last_output()));
+    let (binary, output) = (
+        binary.display(),
+        describe_output(&child.view().last_output()),
+    );
     Error::start(match early {
         ExitedEarly::Deadline => {
             let within = text::seconds(within);

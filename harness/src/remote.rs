@@ -8,7 +8,7 @@
 //! emulator's record or clock fails with an error that says so.
 
 mod admin;
-mod answers;
+mod backend;
 mod config;
 mod description;
 mod namespace;
@@ -32,7 +32,7 @@ pub(crate) use namespace::RemoteNamespace;
 
 use admin::Admin;
 use config::RemoteConfig;
-use namespace::{Prefix, RemoteRun};
+use namespace::{Prefix, RemoteLease};
 
 /// The environment variable with the CA certificates to trust instead of the system's, as for SDKs.
 const AUTHORITIES_VARIABLE: &str = "SSL_CERT_FILE";
@@ -75,17 +75,17 @@ pub(crate) async fn start(
         admin,
         max_real_wait,
         prefix,
-        made: Mutex::default(),
+        created: Mutex::default(),
     });
     // From here on a drop deletes everything that was created, also when a later step fails.
-    let running = RemoteRun {
+    let running = RemoteLease {
         remote: Arc::clone(&remote),
         background: Arc::clone(background),
         secure,
         _file_lock: file_lock,
     };
     let config = options.config;
-    let name = background.spawn(async move { plan::carry_out(&remote, &config).await });
+    let name = background.spawn(async move { plan::create_entities(&remote, &config).await });
     let namespace = Namespace {
         name: name.await?,
         connection_string: remote_config.client_string().into(),

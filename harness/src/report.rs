@@ -57,7 +57,7 @@ impl ReportOnFailure {
         let (test_name, namespace) = (test.to_owned(), self.namespace.clone());
         let gathering = async move {
             let backend = &*connections.backend;
-            let mut report = record::gather(backend, &namespace, evidence.as_ref()).await?;
+            let mut report = record::collect(backend, &namespace, evidence.as_ref()).await?;
             report["test"] = test_name.into();
             report["failure"] = failure.into();
             Ok(document::with(&report))

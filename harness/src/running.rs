@@ -41,11 +41,11 @@ impl Started {
 }
 
 /// Resolves when the emulator has ended.
-pub(crate) type Stopped = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(crate) type StopFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// How an emulator ends before a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum Termination {
     /// By a graceful shutdown.
     Stop,
     /// Like a killed process.
@@ -53,7 +53,7 @@ pub(crate) enum Ending {
 }
 
 /// Resolves when the emulator has restarted, or with the error.
-pub(crate) type Restarted = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
+pub(crate) type RestartFuture = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
 
 /// An emulator in this process.
 pub(crate) trait OwnEmulator: fmt::Debug + Send + Sync {
@@ -79,7 +79,7 @@ pub(crate) trait Running: fmt::Debug + Send + Sync {
     }
 
     /// Returns an emulator in this process, which lists its internal failures without HTTP.
-    fn own(&self) -> Option<Arc<dyn OwnEmulator>> {
+    fn own_emulator(&self) -> Option<Arc<dyn OwnEmulator>> {
         None
     }
 
@@ -90,12 +90,12 @@ pub(crate) trait Running: fmt::Debug + Send + Sync {
 
     /// Returns the first namespace of an emulator in this process, for an exploration.
     #[cfg(feature = "explore")]
-    fn conducted(&self) -> Option<servicebus_emulator::ConductedNamespace> {
+    fn exploration_namespace(&self) -> Option<servicebus_emulator::ConductedNamespace> {
         None
     }
 
     /// Ends the emulator and restarts it at the same addresses, with its data directory. Must run on the background runtime.
-    fn restart(&self, _ending: Ending) -> Restarted {
+    fn restart(&self, _termination: Termination) -> RestartFuture {
         Box::pin(async {
             Err(Error::start(
                 "what runs there cannot be started again from here",
@@ -104,5 +104,5 @@ pub(crate) trait Running: fmt::Debug + Send + Sync {
     }
 
     /// Shuts the emulator down gracefully and waits for its end.
-    fn stop(self: Box<Self>) -> Stopped;
+    fn stop(self: Box<Self>) -> StopFuture;
 }

@@ -26,25 +26,25 @@ use crate::{
     amqp::{Amqp, Login},
     backend::Backend,
     background::Background,
-    catalog::{Declared, subscription_path},
+    catalog::{EntitySettings, subscription_path},
     clients::{EntityClient, QueueClient, SubscriptionClient, TopicClient},
     clock::Clock,
     connections::Unchecked,
     connections::{Cancelled, Connections},
     control::{Control, control_url},
     data::Data,
-    end_check::{EndCheck, Question},
+    end_check::{EndCheck, EndCheckKind},
     endpoints::{Endpoints, Namespace},
     error::Error,
-    fault_script::Script,
     faults::Faults,
     file_lock::FileLock,
     keep::KeepOnFailure,
-    keys::{Keys, secured},
+    keys::{Keys, tls_namespace},
     mode::Mode,
-    observer::{Entrance, Recording},
+    observer::{ClientAccess, Recording},
     report::ReportOnFailure,
     running::{Running, Started},
+    scripted_faults::ScriptedFaults,
 };
 
 pub use builder::Builder;
@@ -56,7 +56,7 @@ pub struct ServiceBus {
     endpoints: Endpoints,
     namespace: Namespace,
     /// The namespace with its connection strings for TLS.
-    secured: Namespace,
+    tls_namespace: Namespace,
     tls: bool,
     ca_file: Option<PathBuf>,
     keys: Keys,
@@ -106,7 +106,7 @@ impl ServiceBus {
     /// Returns the connection string for clients that send and receive, in any language.
     pub fn connection_string(&self) -> &str {
         match self.tls {
-            true => &self.secured.connection_string,
+            true => &self.tls_namespace.connection_string,
             false => &self.namespace.connection_string,
         }
     }
@@ -129,8 +129,8 @@ impl ServiceBus {
     /// only its owner's keys.
     #[track_caller]
     pub fn connection_string_with(&self, claims: Claims) -> String {
-        let limited = self.keys.limited(self.connection_string(), claims);
-        limited.unwrap_or_else(|| {
+        let with_claims = self.keys.with_claims(self.connection_string(), claims);
+        with_claims.unwrap_or_else(|| {
             panic!(
                 "this namespace has no key with the rights \"{claims}\"; a namespace in mode in-process, process or container has one for Send, Listen, both, and all, one in mode namespace the key that it was given"
             )
@@ -146,19 +146,19 @@ impl ServiceBus {
     /// Returns the connection string for administration clients.
     pub fn admin_connection_string(&self) -> &str {
         match self.tls {
-            true => &self.secured.admin_connection_string,
+            true => &self.tls_namespace.admin_connection_string,
             false => &self.namespace.admin_connection_string,
         }
     }
 
     /// Returns the connection string for clients that use TLS, as they do with the service.
     pub fn tls_connection_string(&self) -> &str {
-        &self.secured.connection_string
+        &self.tls_namespace.connection_string
     }
 
     /// Returns the connection string for administration clients that use TLS.
     pub fn tls_admin_connection_string(&self) -> &str {
-        &self.secured.admin_connection_string
+        &self.tls_namespace.admin_connection_string
     }
 
     /// Returns the CA certificate that clients over TLS must trust, in PEM. It is the same for every namespace of this user,
@@ -376,22 +376,23 @@ impl ServiceBus {
 
     /// Returns the first namespace of the emulator in this process, for an exploration.
     #[cfg(feature = "explore")]
-    pub(crate) fn conducted(&self) -> Option<servicebus_emulator::ConductedNamespace> {
-        self.running.conducted()
+    pub(crate) fn exploration_namespace(&self) -> Option<servicebus_emulator::ConductedNamespace> {
+        self.running.exploration_namespace()
     }
 
     /// Returns the key name and the connection string of a party, counted from 0.
     #[cfg(feature = "explore")]
-    pub(crate) fn of_party(&self, party: usize) -> Option<(String, String)> {
-        self.keys.of_party(&self.namespace.connection_string, party)
+    pub(crate) fn for_party(&self, party: usize) -> Option<(String, String)> {
+        self.keys
+            .for_party(&self.namespace.connection_string, party)
     }
 
     fn new(
         mode: Mode,
         background: Arc<Background>,
         started: Started,
-        entrance: Entrance,
-        declared: Vec<Declared>,
+        client_access: ClientAccess,
+        declared: Vec<EntitySettings>,
         options: Options,
     ) -> Result<Self, Error> {
         let namespace = started.first_namespace()?.clone();
@@ -403,11 +404,11 @@ impl ServiceBus {
             Some((backend, secure)) => (backend, Some(secure)),
             None => {
                 let control = Control::new(http, name, liveness.clone());
-                let control = control.showing(started.running.control_token());
+                let control = control.with_token(started.running.control_token());
                 (Arc::new(control), None)
             }
         };
-        let declared = declared.into_iter().map(|declared| Declared {
+        let declared = declared.into_iter().map(|declared| EntitySettings {
             name: backend.entity_name(&declared.name),
             forwards_to: declared
                 .forwards_to
@@ -423,7 +424,7 @@ impl ServiceBus {
             backend,
             declared,
             cancelled: Cancelled::default(),
-            script: Script::default(),
+            scripted_faults: ScriptedFaults::default(),
             within: options.within,
             leak_check: options.leak_check,
             started_at: options.started_at,
@@ -432,24 +433,24 @@ impl ServiceBus {
         };
         let connections = Arc::new(connections);
         let process = started.running.process();
-        let own = started.running.own();
+        let own = started.running.own_emulator();
         Ok(Self {
             keep_on_failure: KeepOnFailure::new(&namespace, &connections, process),
             report_on_failure: ReportOnFailure::new(&namespace.name, &connections),
             mode,
-            secured: match is_remote {
-                true => entrance.namespace.clone(),
-                false => secured(&entrance.namespace, entrance.endpoints),
+            tls_namespace: match is_remote {
+                true => client_access.namespace.clone(),
+                false => tls_namespace(&client_access.namespace, client_access.endpoints),
             },
-            endpoints: entrance.endpoints,
+            endpoints: client_access.endpoints,
             // In a namespace that runs elsewhere every client uses TLS.
             tls: options.tls || is_remote,
             ca_file: started.ca_file,
             keys: options.keys,
-            namespace: entrance.namespace,
-            recording: entrance.recording,
-            end_checks: [Question::Faults, Question::Leaks, Question::Health]
-                .map(|question| EndCheck::new(question, &connections, own.clone())),
+            namespace: client_access.namespace,
+            recording: client_access.recording,
+            end_checks: EndCheckKind::ALL
+                .map(|kind| EndCheck::new(kind, &connections, own.clone())),
             connections,
             running: started.running,
             _file_lock: started.file_lock,

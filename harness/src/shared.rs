@@ -15,7 +15,7 @@ use servicebus_config::ControlToken;
 use tokio::sync::Mutex;
 
 use crate::{
-    address::{self, Place},
+    address::{self, ListenAddress},
     background::Background,
     control::Control,
     endpoints::{HttpPorts, Namespace},
@@ -23,36 +23,36 @@ use crate::{
     file_lock::PAUSE,
     liveness::Liveness,
     mode::Mode,
-    running::{Running, Started, Stopped},
+    running::{Running, Started, StopFuture},
 };
 
-static SHARED: Mutex<Vec<(Terms, Weak<Started>)>> = Mutex::const_new(Vec::new());
+static SHARED: Mutex<Vec<(EmulatorOptions, Weak<Started>)>> = Mutex::const_new(Vec::new());
 
 /// The properties of a shared emulator.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Terms {
+pub(crate) struct EmulatorOptions {
     pub(crate) mode: Mode,
     pub(crate) binary: Option<PathBuf>,
     pub(crate) ports: HttpPorts,
-    pub(crate) place: Place,
+    pub(crate) listen: ListenAddress,
 }
 
 /// A namespace in a shared emulator.
 #[derive(Debug)]
-pub(crate) struct Share {
+pub(crate) struct SharedNamespace {
     /// Dropped first, because its removal needs the emulator.
     namespace: VirtualNamespace,
     emulator: Arc<Started>,
 }
 
-/// Creates a namespace in the emulator of these terms, which `start` starts if none is in use.
+/// Creates a namespace in the emulator with these options, which `start` starts if none is in use.
 pub(crate) async fn join(
     background: &Arc<Background>,
-    terms: Terms,
+    options: EmulatorOptions,
     topology: &str,
     start: impl AsyncFnOnce() -> Result<Started, Error>,
 ) -> Result<Started, Error> {
-    let emulator = find_or_start(background, terms, start).await?;
+    let emulator = find_or_start(background, options, start).await?;
     let endpoints = emulator.endpoints;
     let liveness = emulator.running.liveness();
     let created = create_namespace(background, endpoints.http, liveness, None, topology);
@@ -62,7 +62,7 @@ pub(crate) async fn join(
         namespaces: vec![namespace.info().clone()],
         ca_file: emulator.ca_file.clone(),
         file_lock: None,
-        running: Box::new(Share {
+        running: Box::new(SharedNamespace {
             namespace,
             emulator,
         }),
@@ -71,30 +71,30 @@ pub(crate) async fn join(
 
 async fn find_or_start(
     background: &Background,
-    terms: Terms,
+    options: EmulatorOptions,
     start: impl AsyncFnOnce() -> Result<Started, Error>,
 ) -> Result<Arc<Started>, Error> {
-    let mut waiting = terms.place.waiting();
+    let mut pending_lock = options.listen.pending_lock();
     loop {
         // Locked during a start, so that a concurrent start uses the same emulator. Not locked while waiting: the test that
         // holds the file lock may start another `ServiceBus` before it releases the lock.
         let mut shared = SHARED.lock().await;
         shared.retain(|(_, emulator)| emulator.strong_count() > 0);
-        let mut known = shared.iter().filter(|(known, _)| *known == terms);
+        let mut known = shared.iter().filter(|(known, _)| *known == options);
         if let Some(emulator) = known.find_map(|(_, emulator)| emulator.upgrade()) {
             return Ok(emulator);
         }
-        let file_lock = match &mut waiting {
-            Some(waiting) => waiting.try_take()?,
+        let file_lock = match &mut pending_lock {
+            Some(pending_lock) => pending_lock.try_take()?,
             None => None,
         };
-        if file_lock.is_some() || waiting.is_none() {
+        if file_lock.is_some() || pending_lock.is_none() {
             let started = start().await?;
             let emulator = Arc::new(Started {
                 file_lock,
                 ..started
             });
-            shared.push((terms, Arc::downgrade(&emulator)));
+            shared.push((options, Arc::downgrade(&emulator)));
             return Ok(emulator);
         }
         drop(shared);
@@ -103,13 +103,13 @@ async fn find_or_start(
     }
 }
 
-impl Running for Share {
+impl Running for SharedNamespace {
     fn liveness(&self) -> Liveness {
         self.emulator.running.liveness()
     }
 
     /// Removes the namespace and waits for that, and for the end of the emulator if no other namespace uses it.
-    fn stop(self: Box<Self>) -> Stopped {
+    fn stop(self: Box<Self>) -> StopFuture {
         Box::pin(async move {
             self.namespace.remove().await;
             if let Some(last) = Arc::into_inner(self.emulator) {
@@ -144,7 +144,7 @@ pub(crate) async fn create_namespace(
     topology: &str,
 ) -> Result<VirtualNamespace, Error> {
     let name = format!("{PREFIX}{:016x}", address::random_number());
-    let control = Arc::new(Control::new(control, &name, liveness).showing(token));
+    let control = Arc::new(Control::new(control, &name, liveness).with_token(token));
     let body = topology.to_owned();
     let create = {
         let control = Arc::clone(&control);
@@ -164,7 +164,7 @@ pub(crate) async fn create_namespace(
 }
 
 /// Returns whether this module generated the name of a namespace.
-pub(crate) fn is_made_up(name: &str) -> bool {
+pub(crate) fn is_generated(name: &str) -> bool {
     name.starts_with(PREFIX)
 }
 

@@ -60,13 +60,13 @@ pub struct Topology {
     topics: Vec<Topic>,
     settings: Settings,
     /// Sent when the namespace has started.
-    pub(crate) messages: Vec<Declared>,
+    pub(crate) messages: Vec<DeclaredMessage>,
 }
 
 /// A message that exists when a test begins. It is sent when the namespace has started, so that it works in every mode, and
 /// its record begins like that of any message.
 #[derive(Debug, Clone)]
-pub(crate) struct Declared {
+pub(crate) struct DeclaredMessage {
     /// The queue or topic to which it is sent; for a dead letter, its queue or subscription.
     pub(crate) entity: String,
     pub(crate) message: Message,
@@ -148,7 +148,7 @@ impl Topology {
     ///     .dead_letter("prices/Subscriptions/eu", "-1", "Rejected", "it is no price");
     /// ```
     pub fn message(mut self, entity: impl Into<String>, message: impl Into<Message>) -> Self {
-        self.messages.push(Declared {
+        self.messages.push(DeclaredMessage {
             entity: entity.into(),
             message: message.into(),
             dead_letter: None,
@@ -167,7 +167,7 @@ impl Topology {
         reason: impl Into<String>,
         description: impl Into<String>,
     ) -> Self {
-        self.messages.push(Declared {
+        self.messages.push(DeclaredMessage {
             entity: entity.into(),
             message: message.into(),
             dead_letter: Some((reason.into(), description.into())),
@@ -204,12 +204,12 @@ impl Topology {
         let parsed = |text: &str| {
             let parsed = Config::parse(text);
             parsed.map_err(|error| {
-                let error = located(error, path.clone());
+                let error = with_file(error, path.clone());
                 Error::topology(format!("the topology is invalid:\n{error}"))
             })
         };
         let config = parsed(&text)?;
-        let changed = observer::changed(&text).map_err(|error| {
+        let changed = observer::changed_topology(&text).map_err(|error| {
             Error::topology(format!(
                 "cannot ask the comparison for the topology: {error}"
             ))
@@ -275,7 +275,7 @@ fn imported(
 }
 
 /// Adds the file to an error. Positions in generated text are removed.
-fn located(mut error: ConfigError, path: Option<PathBuf>) -> ConfigError {
+fn with_file(mut error: ConfigError, path: Option<PathBuf>) -> ConfigError {
     if path.is_none() {
         for problem in &mut error.problems {
             problem.position = None;

@@ -16,14 +16,14 @@ use servicebus_test_support::built;
 
 /// Cases of every kind of operation, most of which a namespace can decide.
 const PART: [&str; 8] = [
-    "conformance::forwarding::a_message_goes_on",
-    "conformance::forwarding::what_cannot_go_on",
+    "conformance::forwarding::a_forwarded_message_is_unchanged_with_a_new_sequence_number",
+    "conformance::forwarding::failed_forwards_can_use_the_dead_letter_queue",
     "conformance::peek::",
     "conformance::sessions::a_session_has",
     "conformance::settle::",
     "conformance::status::a_receiver_of_a_missing",
     "conformance::status::a_sender_to_a_missing",
-    "conformance::topics::rules::an_action",
+    "conformance::topics::rules::an_action_modifies_its_copy_and_sets_the_rule_name",
 ];
 /// What is no case, because it runs cases.
 const RUNNERS: [&str; 3] = [
@@ -33,7 +33,7 @@ const RUNNERS: [&str; 3] = [
 ];
 
 #[tokio::test]
-async fn a_library_and_a_process_behave_alike() {
+async fn in_process_and_process_modes_behave_alike() {
     let suite = suite().only(PART);
     let right = Target::process().variable("SERVICEBUS_EMULATOR_BIN", built::emulator());
     let comparison = compared(&suite, &Target::emulator(), &right);
@@ -47,7 +47,7 @@ async fn a_library_and_a_process_behave_alike() {
 }
 
 #[tokio::test]
-async fn the_suite_runs_in_a_namespace_known_by_its_connection_string_alone() {
+async fn the_suite_runs_in_an_existing_namespace() {
     let elsewhere = ServiceBus::builder()
         .mode(Mode::Process)
         .binary(built::emulator())
@@ -68,7 +68,7 @@ async fn the_suite_runs_in_a_namespace_known_by_its_connection_string_alone() {
     assert!(checked.len() > unchecked.len(), "{printed}");
     // A setting that only an emulator has cannot be made there; that is told by the name of the case.
     let told = "could not check";
-    let setting = "conformance::forwarding::what_cannot_go_on_may_be_dead_lettered_like_anything_else at namespace: the topology has settings";
+    let setting = "conformance::forwarding::failed_forwards_can_use_the_dead_letter_queue at namespace: the topology has settings";
     assert!(
         printed.contains(told) && printed.contains(setting),
         "{printed}"

@@ -17,7 +17,7 @@ use crate::conformance::client::{
 };
 
 #[tokio::test]
-async fn a_deferred_message_comes_back_by_its_number_alone() {
+async fn a_deferred_message_is_received_only_by_its_sequence_number() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["a", "b"]).await;
     let mut receiver = receiver(&mut client, "orders").await;
@@ -59,7 +59,7 @@ async fn receive_and_delete_removes_deferred_messages_too() {
 }
 
 #[tokio::test]
-async fn a_deferred_message_stays_deferred_until_it_is_settled_for_good() {
+async fn a_deferred_message_stays_deferred_until_completed_or_dead_lettered() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["a"]).await;
     let mut receiver = receiver(&mut client, "orders").await;
@@ -86,7 +86,7 @@ async fn a_deferred_message_stays_deferred_until_it_is_settled_for_good() {
 }
 
 #[tokio::test]
-async fn properties_are_changed_by_a_deferral_and_by_what_follows_it() {
+async fn deferral_and_later_settlements_modify_properties() {
     let (_servicebus, mut client) = connected(bus()).await;
     let mut sent = ServiceBusMessage::new("a");
     let properties = sent.application_properties_mut().get_or_insert_default();
@@ -146,7 +146,7 @@ async fn a_deferred_message_is_dead_lettered_by_its_receiver_or_its_last_deliver
 }
 
 #[tokio::test]
-async fn what_is_unknown_active_or_locked_is_not_found() {
+async fn unknown_active_and_locked_messages_are_not_found() {
     let (_servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["deferred", "active"]).await;
     let mut receiver = receiver(&mut client, "orders").await;
@@ -165,12 +165,12 @@ mod expiry {
     use servicebus_harness::prelude::*;
 
     #[tokio::test]
-    async fn a_deferred_message_outlives_its_time_until_it_is_asked_for_eager() {
+    async fn a_deferred_message_expires_when_requested_eager() {
         super::expired(Expiry::Eager).await;
     }
 
     #[tokio::test]
-    async fn a_deferred_message_outlives_its_time_until_it_is_asked_for_on_receive() {
+    async fn a_deferred_message_expires_when_requested_on_receive() {
         super::expired(Expiry::OnReceive).await;
     }
 }

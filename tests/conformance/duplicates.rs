@@ -13,7 +13,7 @@ use crate::conformance::client::{
 };
 
 #[tokio::test]
-async fn the_second_of_two_with_one_id_is_dropped_without_an_error() {
+async fn a_duplicate_is_accepted_and_dropped() {
     let (_servicebus, mut client) = connected(bus()).await;
     let messages = [("first", "a"), ("second", "a"), ("third", "A")];
     send(&mut client, "unique", messages.map(identified)).await;
@@ -21,7 +21,7 @@ async fn the_second_of_two_with_one_id_is_dropped_without_an_error() {
 }
 
 #[tokio::test]
-async fn an_id_is_remembered_for_the_window_though_its_message_is_gone() {
+async fn a_completed_message_id_stays_in_the_duplicate_window() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "unique", [identified(("first", "a"))]).await;
     expect_bodies(&mut client, &["first"]).await;
@@ -34,7 +34,7 @@ async fn an_id_is_remembered_for_the_window_though_its_message_is_gone() {
 }
 
 #[tokio::test]
-async fn a_scheduled_message_counts_from_when_it_is_accepted() {
+async fn the_duplicate_window_of_a_scheduled_message_begins_at_acceptance() {
     let (servicebus, mut client) = connected(bus()).await;
     let mut sender = sender(&mut client, "unique").await;
     let at = SystemTime::now() + Duration::from_secs(60);
@@ -56,7 +56,7 @@ async fn a_scheduled_message_counts_from_when_it_is_accepted() {
 }
 
 #[tokio::test]
-async fn each_message_of_a_batch_is_judged_by_itself() {
+async fn each_message_of_a_batch_is_checked_for_duplicates() {
     let (_servicebus, mut client) = connected(bus()).await;
     let mut sender = sender(&mut client, "unique").await;
     sender

@@ -30,22 +30,22 @@ macro_rules! under {
             }
 
             #[tokio::test]
-            async fn a_lock_outlives_the_messages_time() {
+            async fn a_locked_message_can_be_completed_after_its_expiry() {
                 super::completed_under_lock($expiry).await;
             }
 
             #[tokio::test]
-            async fn a_message_found_expired_when_abandoned_leaves_at_once() {
+            async fn an_expired_message_leaves_when_abandoned() {
                 super::abandoned_after_expiry($expiry).await;
             }
 
             #[tokio::test]
-            async fn a_message_found_expired_at_its_locks_end_leaves_at_once() {
+            async fn an_expired_message_leaves_when_its_lock_expires() {
                 super::lock_ends_after_expiry($expiry).await;
             }
 
             #[tokio::test]
-            async fn the_queues_time_to_live_is_default_and_ceiling() {
+            async fn the_queues_time_to_live_is_default_and_maximum() {
                 super::default_time_to_live($expiry).await;
             }
         }

@@ -11,7 +11,7 @@ use crate::conformance::client::{
 };
 
 #[tokio::test]
-async fn a_message_goes_on_as_it_is_under_a_new_number() {
+async fn a_forwarded_message_is_unchanged_with_a_new_sequence_number() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["direct"]).await;
     let mut sent = ServiceBusMessage::new("over");
@@ -34,7 +34,7 @@ async fn a_message_goes_on_as_it_is_under_a_new_number() {
 }
 
 #[tokio::test]
-async fn a_forwarded_dead_letter_says_why_and_where_from() {
+async fn a_forwarded_dead_letter_has_reason_and_source() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "complaints", ["bad"]).await;
     let mut complaints = receiver(&mut client, "complaints").await;
@@ -53,7 +53,7 @@ async fn a_forwarded_dead_letter_says_why_and_where_from() {
 }
 
 #[tokio::test]
-async fn four_forwards_are_allowed_and_the_fifth_fails_where_it_begins() {
+async fn the_fifth_forward_is_dead_lettered_at_its_source() {
     let (_servicebus, mut client) = connected(bus()).await;
     send(&mut client, "hop2", ["four"]).await;
     send(&mut client, "hop1", ["five"]).await;
@@ -78,7 +78,7 @@ async fn a_message_without_a_target_is_dead_lettered_by_its_source() {
 }
 
 #[tokio::test]
-async fn so_is_one_for_a_disabled_target() {
+async fn a_message_for_a_disabled_target_is_dead_lettered_by_its_source() {
     let (servicebus, mut client) = connected(bus()).await;
     let disable = |queue: Queue| queue.status(EntityStatus::SendDisabled);
     servicebus.queue("orders").update(disable).await;
@@ -87,7 +87,7 @@ async fn so_is_one_for_a_disabled_target() {
 }
 
 #[tokio::test]
-async fn so_is_one_for_a_full_target() {
+async fn a_message_for_a_full_target_is_dead_lettered_by_its_source() {
     let to_tiny = Queue::new("to-tiny").forward_to("tiny");
     let (servicebus, mut client) =
         connected(start(Topology::new().queue(tiny()).queue(to_tiny))).await;
@@ -99,7 +99,7 @@ async fn so_is_one_for_a_full_target() {
 
 /// Real namespaces were reported to do so; a setting of ours (D3).
 #[tokio::test]
-async fn what_cannot_go_on_may_be_dead_lettered_like_anything_else() {
+async fn failed_forwards_can_use_the_dead_letter_queue() {
     let topology = topology()
         .failed_forwards(FailedForwards::DeadLetter)
         .queue(Queue::new("inbox").forward_to("orders"));
@@ -116,7 +116,7 @@ async fn what_cannot_go_on_may_be_dead_lettered_like_anything_else() {
 
 /// Observed 26.
 #[tokio::test]
-async fn a_queue_that_forwards_to_itself_ends_by_its_hops() {
+async fn a_queue_that_forwards_to_itself_stops_at_the_hop_limit() {
     let topology = topology().queue(Queue::new("ring").forward_to("ring"));
     let (_servicebus, mut client) = connected(start(topology)).await;
     send(&mut client, "ring", ["round"]).await;

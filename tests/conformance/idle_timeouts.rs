@@ -48,8 +48,7 @@ async fn connect(emulator: &Emulator) -> fe2o3_amqp::connection::ConnectionHandl
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_link_without_traffic_is_detached_after_ten_minutes_and_its_connection_closed_after_five_more()
- {
+async fn an_idle_link_is_detached_after_ten_minutes_and_its_connection_closed_after_five_more() {
     let emulator = emulator(r#","IdleTimeouts":"service""#);
     let mut connection = connect(&emulator).await;
     let mut session = Session::begin(&mut connection).await.expect("a session");
@@ -105,7 +104,7 @@ async fn without_the_setting_a_link_stays() {
 }
 
 #[tokio::test]
-async fn a_queue_without_use_is_not_there_any_more() {
+async fn an_idle_queue_is_deleted() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "idle", ["left"]).await;
     servicebus.clock().advance(Duration::from_secs(301)).await;
@@ -118,7 +117,7 @@ async fn a_queue_without_use_is_not_there_any_more() {
 }
 
 #[tokio::test]
-async fn sends_peeks_and_scheduled_messages_keep_it() {
+async fn sends_peeks_and_scheduled_messages_postpone_the_deletion() {
     let (servicebus, mut client) = connected(bus()).await;
     let mut sender = sender(&mut client, "idle").await;
     let mut receiver = receiver(&mut client, "idle").await;

@@ -11,7 +11,7 @@ use crate::conformance::client::{
 };
 
 #[tokio::test]
-async fn a_message_too_large_is_refused_and_the_link_stays_open() {
+async fn a_too_large_message_is_refused_and_the_link_stays_open() {
     let (servicebus, mut client) = connected(bus()).await;
     let mut sender = sender(&mut client, "orders").await;
     expect_refused(&mut sender, 300_000, "MessageSizeExceeded").await;
@@ -20,7 +20,7 @@ async fn a_message_too_large_is_refused_and_the_link_stays_open() {
 }
 
 #[tokio::test]
-async fn a_full_queue_refuses_what_does_not_fit_until_there_is_room_again() {
+async fn a_full_queue_refuses_messages_until_space_is_free() {
     let (servicebus, mut client) = connected(start(Topology::new().queue(tiny()))).await;
     let mut sender = sender(&mut client, "tiny").await;
     for _ in 0..5 {
@@ -38,7 +38,7 @@ async fn a_full_queue_refuses_what_does_not_fit_until_there_is_room_again() {
 }
 
 #[tokio::test]
-async fn a_batch_of_which_a_part_would_fit_is_refused_as_a_whole() {
+async fn a_batch_that_does_not_fit_is_refused_as_a_whole() {
     let (servicebus, mut client) = connected(start(Topology::new().queue(tiny()))).await;
     let mut sender = sender(&mut client, "tiny").await;
     for size in [200_000, 200_000, 200_000, 200_000, 100_000] {

@@ -14,7 +14,7 @@ use crate::conformance::client::{
 };
 
 #[tokio::test]
-async fn a_lock_renewed_in_time_lasts() {
+async fn a_renewed_lock_lasts() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["slow"]).await;
 
@@ -40,7 +40,7 @@ async fn a_lock_renewed_in_time_lasts() {
 }
 
 #[tokio::test]
-async fn settling_after_the_locks_end_changes_nothing() {
+async fn settlement_after_lock_expiry_changes_nothing() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["late"]).await;
 
@@ -77,7 +77,7 @@ async fn a_renewed_lock_ends_later_however_soon() {
 }
 
 #[tokio::test]
-async fn renewing_after_the_locks_end_fails() {
+async fn renewal_after_lock_expiry_fails() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["late"]).await;
 
@@ -95,7 +95,7 @@ async fn renewing_after_the_locks_end_fails() {
 }
 
 #[tokio::test]
-async fn locks_that_run_out_count_up_to_the_dead_letter_queue() {
+async fn expired_locks_count_as_deliveries() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "limited", ["forgotten"]).await;
 

@@ -39,7 +39,7 @@ async fn messages_of_one_key_share_a_partition_in_the_order_sent() {
 }
 
 #[tokio::test]
-async fn a_number_with_a_partition_cancels_receives_and_peeks() {
+async fn a_sequence_number_with_a_partition_cancels_receives_and_peeks() {
     let (servicebus, mut client) = connected(bus()).await;
     // Of eight keys most are not in partition 0.
     let keys: Vec<_> = (0..8).map(|key| format!("key {key}")).collect();

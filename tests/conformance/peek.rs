@@ -6,7 +6,7 @@ use servicebus_harness::prelude::*;
 use crate::conformance::client::{bus, complete, connected, receive_one, receiver, send, within};
 
 #[tokio::test]
-async fn locked_and_waiting_messages_are_both_seen_and_both_active() {
+async fn a_peek_shows_locked_and_unlocked_messages_as_active() {
     let (_servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["locked", "waiting"]).await;
     let mut receiver = receiver(&mut client, "orders").await;
@@ -30,7 +30,7 @@ async fn locked_and_waiting_messages_are_both_seen_and_both_active() {
 }
 
 #[tokio::test]
-async fn a_peek_starts_where_it_is_told_to_and_moves_nothing() {
+async fn a_peek_starts_at_its_sequence_number_and_locks_nothing() {
     let (servicebus, mut client) = connected(bus()).await;
     send(
         &mut client,

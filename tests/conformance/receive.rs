@@ -31,7 +31,7 @@ async fn a_received_message_is_locked_and_gone_once_completed() {
 }
 
 #[tokio::test]
-async fn receive_and_delete_removes_what_it_hands_over() {
+async fn receive_and_delete_removes_received_messages() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["one", "two"]).await;
 
@@ -47,7 +47,7 @@ async fn receive_and_delete_removes_what_it_hands_over() {
 }
 
 #[tokio::test]
-async fn a_receive_for_more_than_there_is_returns_what_there_is() {
+async fn a_receive_returns_fewer_messages_than_requested() {
     let (servicebus, mut client) = connected(bus()).await;
     let sent: Vec<String> = (0..20).map(|number| number.to_string()).collect();
     send(&mut client, "orders", sent.clone()).await;
@@ -79,7 +79,7 @@ async fn a_waiting_receive_gets_a_message_that_is_sent_later() {
 
 /// This SDK gives new credit before its drain of the old is answered; the two cross on the wire.
 #[tokio::test]
-async fn a_receiver_that_polls_gets_what_comes_between_two_polls() {
+async fn a_polling_receiver_gets_messages_sent_between_polls() {
     let (servicebus, mut client) = connected(bus()).await;
     let mut receiver = receiver(&mut client, "orders").await;
     for round in 0..3 {
@@ -95,7 +95,7 @@ async fn a_receiver_that_polls_gets_what_comes_between_two_polls() {
 }
 
 #[tokio::test]
-async fn prefetched_messages_are_locked_before_they_are_asked_for() {
+async fn prefetched_messages_are_locked_before_the_receive() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["a", "b", "c"]).await;
 
@@ -131,7 +131,7 @@ async fn competing_receivers_share_a_queue() {
 
 /// However much credit another one has (spec/observed.md 17).
 #[tokio::test]
-async fn a_competing_receiver_is_not_passed_over() {
+async fn competing_receivers_both_get_messages() {
     let (_servicebus, mut client) = connected(bus()).await;
     let prefetching = ServiceBusReceiverOptions {
         prefetch_count: 2_000,

@@ -15,7 +15,7 @@ use crate::conformance::client::{
 };
 
 #[tokio::test]
-async fn a_message_sent_with_a_time_waits_for_it_and_then_has_a_new_number() {
+async fn a_scheduled_message_gets_a_new_sequence_number_when_activated() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", [at("later", 300)]).await;
     let orders = servicebus.queue("orders");
@@ -44,7 +44,7 @@ async fn a_message_sent_with_a_time_waits_for_it_and_then_has_a_new_number() {
 }
 
 #[tokio::test]
-async fn a_schedule_request_answers_with_a_number_for_each_message() {
+async fn a_schedule_request_returns_a_sequence_number_per_message() {
     let (servicebus, mut client) = connected(bus()).await;
     let mut sender = sender(&mut client, "orders").await;
     assert_eq!(schedule(&mut sender, &["a", "b"], 300).await, [1, 2]);
@@ -62,7 +62,7 @@ async fn a_schedule_request_answers_with_a_number_for_each_message() {
 }
 
 #[tokio::test]
-async fn a_time_that_has_passed_is_now() {
+async fn a_past_schedule_time_activates_at_once() {
     let (_servicebus, mut client) = connected(bus()).await;
     let mut late = ServiceBusMessage::new("late");
     late.set_scheduled_enqueue_time((SystemTime::now() - Duration::from_secs(60)).into());
@@ -75,7 +75,7 @@ async fn a_time_that_has_passed_is_now() {
 }
 
 #[tokio::test]
-async fn a_cancelled_message_never_comes() {
+async fn a_cancelled_message_is_not_delivered() {
     let (servicebus, mut client) = connected(bus()).await;
     let mut sender = sender(&mut client, "orders").await;
     let numbers = schedule(&mut sender, &["a", "b", "c"], 60).await;
@@ -92,7 +92,7 @@ async fn a_cancelled_message_never_comes() {
 }
 
 #[tokio::test]
-async fn what_is_unknown_cancelled_or_active_cannot_be_cancelled() {
+async fn unknown_cancelled_and_active_messages_cannot_be_cancelled() {
     let (servicebus, mut client) = connected(bus()).await;
     let mut sender = sender(&mut client, "orders").await;
     let first = schedule(&mut sender, &["first"], 60).await[0];
@@ -116,12 +116,12 @@ mod expiry {
     use servicebus_harness::prelude::*;
 
     #[tokio::test]
-    async fn the_time_to_live_begins_with_the_activation_eager() {
+    async fn the_time_to_live_begins_at_activation_eager() {
         super::expires(Expiry::Eager).await;
     }
 
     #[tokio::test]
-    async fn the_time_to_live_begins_with_the_activation_on_receive() {
+    async fn the_time_to_live_begins_at_activation_on_receive() {
         super::expires(Expiry::OnReceive).await;
     }
 }

@@ -11,7 +11,7 @@ use crate::conformance::client::{
 };
 
 #[tokio::test]
-async fn one_message_per_call_arrives_in_the_order_sent() {
+async fn single_sends_arrive_in_order() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["first", "second"]).await;
 
@@ -59,7 +59,7 @@ async fn a_batch_takes_messages_up_to_its_size() {
 }
 
 #[tokio::test]
-async fn everything_an_application_sets_is_what_the_receiver_reads() {
+async fn all_message_properties_arrive_unchanged() {
     let (_servicebus, mut client) = connected(bus()).await;
     let sent = full_message();
     send(&mut client, "orders", [sent.clone()]).await;
@@ -117,7 +117,7 @@ fn full_message() -> ServiceBusMessage {
 }
 
 #[tokio::test]
-async fn the_broker_gives_a_message_an_id_where_the_application_does_not() {
+async fn the_broker_sets_a_missing_message_id() {
     let (_servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["no id"]).await;
 
@@ -155,7 +155,7 @@ async fn bodies_arrive_byte_for_byte() {
 /// The SDK keeps the state of a message through its retries: a refusal is an error of the first try,
 /// and the second, which sends nothing, is a success. So by default a refusal cannot be seen.
 #[tokio::test]
-async fn a_refused_send_is_seen_only_by_a_client_that_tries_once() {
+async fn a_client_without_retries_sees_a_refused_send() {
     let servicebus = bus().await;
     let too_large = vec![0; 400_000];
     for (mut client, sees_refusal) in [

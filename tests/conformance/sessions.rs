@@ -26,7 +26,7 @@ use self::receiver::{
 use crate::conformance::client::{bodies, body, connect, connected, refusal, send, start, within};
 
 #[tokio::test]
-async fn a_session_is_accepted_by_its_id_and_gives_its_own_messages_alone() {
+async fn an_accepted_session_delivers_only_its_own_messages() {
     let (servicebus, mut client) = connected(bus()).await;
     let messages = [cart("1", "a"), cart("2", "b"), cart("1", "c")];
     send(&mut client, "carts", messages).await;
@@ -45,7 +45,7 @@ async fn a_session_is_accepted_by_its_id_and_gives_its_own_messages_alone() {
 }
 
 #[tokio::test]
-async fn a_session_that_holds_nothing_gives_what_comes_later() {
+async fn an_empty_session_delivers_later_messages() {
     let (_servicebus, mut client) = connected(bus()).await;
     let mut receiver = accept(&mut client, "carts", "1").await;
     receive_nothing(&mut receiver).await;
@@ -57,7 +57,7 @@ async fn a_session_that_holds_nothing_gives_what_comes_later() {
 }
 
 #[tokio::test]
-async fn the_next_session_is_the_free_one_whose_first_message_came_first() {
+async fn the_next_session_is_the_free_one_with_the_oldest_message() {
     let (servicebus, mut client) = connected(bus()).await;
     let messages = [cart("2", "a"), cart("1", "b"), cart("2", "c")];
     send(&mut client, "carts", messages).await;
@@ -75,7 +75,7 @@ async fn the_next_session_is_the_free_one_whose_first_message_came_first() {
 }
 
 #[tokio::test]
-async fn a_receiver_waits_for_a_session_until_one_is_there() {
+async fn a_receiver_waits_for_an_available_session() {
     let (servicebus, mut client) = connected(bus()).await;
     let mut sending = connect(&servicebus).await;
     let waiting = tokio::spawn(async move {
@@ -107,7 +107,7 @@ async fn a_session_has_one_receiver_at_a_time() {
 }
 
 #[tokio::test]
-async fn a_closed_receiver_frees_its_session_and_nothing_is_counted() {
+async fn a_closed_receiver_unlocks_its_session_without_counting_deliveries() {
     let (servicebus, mut client) = connected(bus()).await;
     send(
         &mut client,
@@ -132,7 +132,7 @@ async fn a_closed_receiver_frees_its_session_and_nothing_is_counted() {
 }
 
 #[tokio::test]
-async fn a_session_receiver_may_delete_what_it_receives() {
+async fn a_session_receiver_supports_receive_and_delete() {
     let (servicebus, mut client) = connected(bus()).await;
     let messages = [cart("1", "a"), cart("2", "b"), cart("1", "c")];
     send(&mut client, "carts", messages).await;
@@ -147,7 +147,7 @@ async fn a_session_receiver_may_delete_what_it_receives() {
 }
 
 #[tokio::test]
-async fn a_subscription_may_require_sessions_whatever_its_neighbours_do() {
+async fn each_subscription_may_require_sessions() {
     let (_servicebus, mut client) = connected(bus()).await;
     let messages = [cart("1", "a"), cart("2", "b"), cart("1", "c")];
     send(&mut client, "steps", messages).await;
@@ -170,7 +170,7 @@ async fn a_subscription_may_require_sessions_whatever_its_neighbours_do() {
 }
 
 #[tokio::test]
-async fn a_session_entity_has_no_receivers_without_a_session() {
+async fn a_session_entity_refuses_receivers_without_a_session() {
     let (_servicebus, mut client) = connected(bus()).await;
     let words = "It is not possible for an entity that requires sessions to create a non-sessionful message receiver.";
     let opening = client.create_receiver_for_queue("carts", Default::default());
@@ -188,7 +188,7 @@ async fn a_session_entity_has_no_receivers_without_a_session() {
 }
 
 #[tokio::test]
-async fn an_entity_without_sessions_has_no_session_receivers() {
+async fn an_entity_without_sessions_refuses_session_receivers() {
     let (_servicebus, mut client) = connected(bus()).await;
     let words = "A sessionful message receiver cannot be created on an entity that does not require sessions.";
     for queue in ["orders", "carts/$DeadLetterQueue"] {
@@ -208,7 +208,7 @@ async fn an_entity_without_sessions_has_no_session_receivers() {
 }
 
 #[tokio::test]
-async fn an_id_has_128_characters_at_most() {
+async fn a_session_id_has_at_most_128_characters() {
     let (_servicebus, mut client) = connected(bus()).await;
     let longest = "c".repeat(128);
     let receiver = accept(&mut client, "carts", &longest).await;

@@ -26,7 +26,7 @@ async fn a_completed_message_is_gone() {
 }
 
 #[tokio::test]
-async fn an_abandoned_message_comes_back_counted_and_with_its_new_properties() {
+async fn an_abandoned_message_is_redelivered_with_modified_properties() {
     let (_servicebus, mut client) = connected(bus()).await;
     let mut first = ServiceBusMessage::new("first");
     let properties = first.application_properties_mut().get_or_insert_default();
@@ -67,7 +67,7 @@ async fn an_abandoned_message_comes_back_counted_and_with_its_new_properties() {
 }
 
 #[tokio::test]
-async fn the_last_delivery_a_queue_allows_ends_in_the_dead_letter_queue() {
+async fn the_maximum_delivery_count_dead_letters_a_message() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "limited", ["poison"]).await;
 
@@ -96,7 +96,7 @@ async fn the_last_delivery_a_queue_allows_ends_in_the_dead_letter_queue() {
 }
 
 #[tokio::test]
-async fn a_dead_lettered_message_carries_its_reason_and_its_new_properties() {
+async fn a_dead_letter_has_its_reason_and_modified_properties() {
     let (_servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["bad"]).await;
 
@@ -149,7 +149,7 @@ async fn a_message_dead_lettered_without_a_reason_has_none() {
 }
 
 #[tokio::test]
-async fn every_dead_letter_can_be_read_with_its_reason_and_is_then_gone() {
+async fn dead_letters_are_received_with_reasons_and_completed() {
     let (servicebus, mut client) = connected(bus()).await;
     fill(&mut client, 5).await;
 

@@ -13,7 +13,7 @@ use crate::conformance::client::{
 };
 
 #[tokio::test]
-async fn a_disabled_queue_lets_no_client_in_and_keeps_what_it_holds() {
+async fn a_disabled_queue_refuses_clients_and_keeps_its_messages() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["kept"]).await;
     set(&servicebus, EntityStatus::Disabled).await;
@@ -42,7 +42,7 @@ async fn a_queue_disabled_for_receives_can_be_sent_to() {
 }
 
 #[tokio::test]
-async fn an_open_sender_is_refused_meanwhile_and_goes_on_afterwards() {
+async fn an_open_sender_is_refused_until_the_queue_is_enabled() {
     let (servicebus, mut client) = connected(bus()).await;
     let mut sender = sender(&mut client, "orders").await;
     sender.send_message("before").await.unwrap();

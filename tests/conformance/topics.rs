@@ -20,7 +20,7 @@ use crate::conformance::client::{
 };
 
 #[tokio::test]
-async fn every_subscription_has_a_copy_under_a_number_of_its_own() {
+async fn each_subscription_gets_a_copy_with_its_own_sequence_number() {
     let (_servicebus, mut client) = connected(bus()).await;
     let mut second = price("b", 8);
     second.set_message_id("p-17").unwrap();
@@ -46,7 +46,7 @@ async fn every_subscription_has_a_copy_under_a_number_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_batch_is_judged_message_by_message() {
+async fn each_message_of_a_batch_is_filtered() {
     let (_servicebus, mut client) = connected(bus()).await;
     let mut publisher = sender(&mut client, "prices").await;
     let messages = [
@@ -68,7 +68,7 @@ async fn a_batch_is_judged_message_by_message() {
 }
 
 #[tokio::test]
-async fn a_rule_with_an_action_makes_a_copy_of_its_own_with_its_name() {
+async fn a_rule_with_an_action_creates_its_own_copy() {
     let (_servicebus, mut client) = connected(bus()).await;
     let mut fire = ServiceBusMessage::new("fire");
     fire.set_subject("new".to_owned());
@@ -95,7 +95,7 @@ async fn a_rule_with_an_action_makes_a_copy_of_its_own_with_its_name() {
 }
 
 #[tokio::test]
-async fn a_subscription_settles_like_a_queue_and_its_neighbours_know_nothing_of_it() {
+async fn subscriptions_settle_independently() {
     let (_servicebus, mut client) = connected(bus()).await;
     let prices = [price("a", 1), price("b", 2), price("c", 3)];
     send(&mut client, "prices", prices).await;
@@ -164,7 +164,7 @@ async fn every_subscription_has_a_dead_letter_queue() {
 }
 
 #[tokio::test]
-async fn a_topic_keeps_what_is_scheduled_until_it_is_due_or_cancelled() {
+async fn a_topic_holds_scheduled_messages_until_due_or_cancelled() {
     let (servicebus, mut client) = connected(bus()).await;
     let mut publisher = sender(&mut client, "prices").await;
     let at = SystemTime::now() + Duration::from_secs(300);
@@ -184,7 +184,7 @@ async fn a_topic_keeps_what_is_scheduled_until_it_is_due_or_cancelled() {
 }
 
 #[tokio::test]
-async fn what_a_rule_fails_on_is_dead_lettered_where_that_is_wanted() {
+async fn a_filter_failure_is_dead_lettered_if_configured() {
     let (servicebus, mut client) = connected(bus()).await;
     let mut message = ServiceBusMessage::new("0");
     let properties = message.application_properties_mut().get_or_insert_default();

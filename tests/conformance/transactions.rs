@@ -45,7 +45,7 @@ fn dead(description: &str) -> Error {
 }
 
 #[tokio::test]
-async fn what_is_sent_is_seen_when_it_is_committed() {
+async fn sent_messages_appear_at_commit() {
     let (servicebus, mut peer) = bus_with(&[]).await;
     let orders = servicebus.queue("orders");
     let mut sender = peer.sender("orders").await;
@@ -67,7 +67,7 @@ async fn what_is_sent_is_seen_when_it_is_committed() {
 }
 
 #[tokio::test]
-async fn what_was_sent_is_gone_after_a_rollback() {
+async fn sent_messages_are_discarded_by_a_rollback() {
     let (servicebus, mut peer) = bus_with(&[]).await;
     let orders = servicebus.queue("orders");
     let mut sender = peer.sender("orders").await;
@@ -86,7 +86,7 @@ async fn what_was_sent_is_gone_after_a_rollback() {
 }
 
 #[tokio::test]
-async fn every_settlement_takes_part() {
+async fn every_settlement_can_be_transactional() {
     let (servicebus, mut peer) = bus_with(&["done", "again", "later", "bad"]).await;
     let orders = servicebus.queue("orders");
     let mut receiver = peer.receiver("orders").await;
@@ -199,7 +199,7 @@ async fn a_settlement_in_another_partition_gives_the_message_back() {
 }
 
 #[tokio::test]
-async fn what_is_sent_to_by_way_of_another_cannot_be_received_from() {
+async fn a_send_via_destination_cannot_be_received_from() {
     let (servicebus, mut peer) = bus_with(&[]).await;
     let transaction = peer.declare().await;
     let mut first = peer.sender("limited").await;
@@ -218,7 +218,7 @@ async fn what_is_sent_to_by_way_of_another_cannot_be_received_from() {
 }
 
 #[tokio::test]
-async fn a_message_goes_on_as_another_or_stays() {
+async fn a_message_is_replaced_by_another_or_stays() {
     for is_to_succeed in [false, true] {
         let (servicebus, mut peer) = bus_with(&["a"]).await;
         let (orders, limited) = (servicebus.queue("orders"), servicebus.queue("limited"));
@@ -244,7 +244,7 @@ async fn a_message_goes_on_as_another_or_stays() {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_lost_takes_its_transaction_along() {
+async fn a_lost_connection_rolls_back_its_transaction() {
     let (servicebus, mut peer) = bus_with(&["a"]).await;
     let orders = servicebus.queue("orders");
     let mut receiver = peer.receiver("orders").await;

@@ -43,7 +43,7 @@ fn control(arguments: &[&str]) -> String {
 }
 
 #[test]
-fn messages_of_the_compose_file_outlive_down_and_up() {
+fn messages_survive_compose_down_and_up() {
     let project = Project(format!("kept-{}", std::process::id()));
     project.compose(&["up", "--detach"]);
     let is_served = || control(&["counts?entity=queue.1"]).contains("\"active\":");

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Much longer than a container stays that is not needed.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Runs `docker` and returns what it printed; it must succeed.
 pub(crate) fn docker(arguments: &[&str]) -> String {
@@ -43,8 +43,8 @@ pub(crate) fn eventually(what: &str, is_so: impl Fn() -> bool) {
     let started = Instant::now();
     while !is_so() {
         assert!(
-            started.elapsed() < PATIENCE,
-            "not within {PATIENCE:?}: {what}"
+            started.elapsed() < TIMEOUT,
+            "not within {TIMEOUT:?}: {what}"
         );
         thread::sleep(Duration::from_millis(100));
     }

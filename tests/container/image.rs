@@ -17,9 +17,9 @@ const OFFICIAL: [&str; 4] = [
 ];
 const CONFIG: &str = "/ServiceBus_Emulator/ConfigFiles/Config.json";
 /// Most bytes that the image may have.
-const MOST: u64 = 10_000_000;
+const MAX_SIZE: u64 = 10_000_000;
 /// Long enough for an answer on any machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A container that is removed when it is dropped.
 struct Container(String);
@@ -82,7 +82,7 @@ impl Drop for Container {
 /// Asks an address for a path, with more headers.
 fn ask(address: &str, path: &str, headers: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
     let request =
         format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}Connection: close\r\n\r\n");
     stream.write_all(request.as_bytes())?;
@@ -96,11 +96,11 @@ fn inspect(format: &str) -> String {
 }
 
 #[test]
-fn it_is_small_and_says_what_it_is() {
+fn the_image_is_small_and_reports_its_version() {
     let size: u64 = inspect("{{.Size}}").parse().expect("a size is a number");
     assert!(
-        size <= MOST,
-        "the image has {size} bytes, {MOST} are allowed"
+        size <= MAX_SIZE,
+        "the image has {size} bytes, {MAX_SIZE} are allowed"
     );
     assert_eq!(
         inspect("{{json .Config.ExposedPorts}}"),
@@ -110,7 +110,7 @@ fn it_is_small_and_says_what_it_is() {
 }
 
 #[test]
-fn its_labels_are_those_of_oci() {
+fn the_image_has_oci_labels() {
     let label = |name: &str| {
         inspect(&format!(
             "{{{{index .Config.Labels \"org.opencontainers.image.{name}\"}}}}"
@@ -127,7 +127,7 @@ fn its_labels_are_those_of_oci() {
 }
 
 #[test]
-fn the_engine_is_told_that_it_is_healthy() {
+fn the_health_check_succeeds() {
     let container = Container::run(&["--env", "EMULATOR_HTTP_PORT=5301"]);
     eventually("the engine says that it is healthy", || {
         docker(&[
@@ -162,7 +162,7 @@ fn the_port_of_http_is_that_of_the_official_variable() {
 }
 
 #[test]
-fn without_a_file_it_serves_what_the_official_emulator_does() {
+fn without_a_file_it_serves_the_official_default() {
     let container = Container::run(&[]).ready();
     let topics = container.get(5300, "/$emulator/v1/namespaces/sbemulatorns/topics");
     assert!(topics.contains(r#""name":"topic.1""#), "{topics}");
@@ -177,7 +177,7 @@ fn without_a_file_it_serves_what_the_official_emulator_does() {
 }
 
 #[test]
-fn a_file_that_is_wrong_ends_it_with_the_reasons() {
+fn an_invalid_file_ends_it_with_the_reasons() {
     let output = try_docker(&[
         "run",
         "--rm",
@@ -191,7 +191,7 @@ fn a_file_that_is_wrong_ends_it_with_the_reasons() {
 }
 
 #[test]
-fn it_needs_no_right_and_writes_no_file() {
+fn it_needs_no_privileges_and_writes_no_file() {
     let hardened = [
         "--read-only",
         "--cap-drop=ALL",
@@ -204,7 +204,7 @@ fn it_needs_no_right_and_writes_no_file() {
 
 /// A client is beyond loopback and no gateway if it comes by the address that the engine's bridge has on this machine.
 #[test]
-fn clients_from_elsewhere_show_the_control_token() {
+fn remote_clients_need_the_control_token() {
     // The network itself tells its gateway only once the engine has been started again.
     let beside = Container::run(&[]).ready();
     let gateway = "{{range .NetworkSettings.Networks}}{{.Gateway}}{{end}}";
@@ -275,7 +275,7 @@ async fn an_sdk_talks_to_it_on_the_network_of_the_engine() {
 }
 
 #[test]
-fn it_stops_at_once_when_it_is_told_to() {
+fn it_stops_on_sigterm() {
     let container = Container::run(&[]).ready();
     docker(&["stop", "-t", "60", &container.0]);
     let code = docker(&["inspect", "--format", "{{.State.ExitCode}}", &container.0]);

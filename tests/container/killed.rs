@@ -8,16 +8,16 @@ use crate::namespace_with_orders;
 use servicebus_test_support::built;
 
 /// A test in a process of its own, with a container of its own.
-struct Test {
+struct RunningTest {
     run: String,
     process: Child,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
-impl Test {
+impl RunningTest {
     fn start(name: &str, run: &str) -> Self {
         let run = format!("{run}-{}", std::process::id());
-        let mut process = built::again(name)
+        let mut process = built::rerun(name)
             .env("NEXTEST_RUN_ID", &run)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -32,14 +32,14 @@ impl Test {
     }
 
     /// What it says after these words.
-    fn says(&mut self, words: &str) -> String {
+    fn wait_for_output(&mut self, words: &str) -> String {
         let mut lines = self.lines.by_ref().map(Result::unwrap);
         let said = lines.find_map(|line| Some(line.split_once(words)?.1.to_owned()));
         said.unwrap_or_else(|| panic!("it ends without {words:?}"))
     }
 }
 
-impl Drop for Test {
+impl Drop for RunningTest {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -49,10 +49,10 @@ impl Drop for Test {
 #[test]
 fn a_killed_test_leaves_no_container() {
     if built::is_child() {
-        return built::play(use_a_bus());
+        return built::run_child(use_a_namespace());
     }
-    let mut test = Test::start("killed::a_killed_test_leaves_no_container", "killed");
-    test.says("ready");
+    let mut test = RunningTest::start("killed::a_killed_test_leaves_no_container", "killed");
+    test.wait_for_output("ready");
     let run = test.run.clone();
     assert_eq!(containers_of(&run).len(), 1);
     test.process.kill().unwrap();
@@ -62,15 +62,15 @@ fn a_killed_test_leaves_no_container() {
 #[test]
 fn a_killed_container_is_named_by_the_next_operation() {
     if built::is_child() {
-        return built::play(use_a_bus());
+        return built::run_child(use_a_namespace());
     }
     let name = "killed::a_killed_container_is_named_by_the_next_operation";
-    let mut test = Test::start(name, "dead");
-    test.says("ready");
+    let mut test = RunningTest::start(name, "dead");
+    test.wait_for_output("ready");
     let containers = containers_of(&test.run);
     docker(&["kill", &containers[0]]);
     writeln!(test.process.stdin.as_mut().unwrap()).unwrap();
-    let said = test.says("error: ");
+    let said = test.wait_for_output("error: ");
     assert!(
         said.contains("the emulator's container has ended"),
         "{said}"
@@ -79,7 +79,7 @@ fn a_killed_container_is_named_by_the_next_operation() {
 
 /// Says when it is ready, and once it is told to go on, what an operation comes to.
 #[expect(clippy::print_stdout, reason = "the tests above read it")]
-async fn use_a_bus() {
+async fn use_a_namespace() {
     let (servicebus, _) = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send("hello").await;

@@ -7,7 +7,7 @@ use servicebus_test_support::built;
 
 /// What starting a bus says in a process with this variable.
 fn refusal(test: &str, variable: &str, value: &str) -> String {
-    let mut process = built::again(test);
+    let mut process = built::rerun(test);
     process.env("NEXTEST_RUN_ID", format!("refused-{}", std::process::id()));
     let output = process.env(variable, value).output().unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -29,7 +29,7 @@ async fn start() {
 #[test]
 fn no_engine() {
     if built::is_child() {
-        return built::play(start());
+        return built::run_child(start());
     }
     // The port of TCPMUX, where no program listens.
     let said = refusal("refusals::no_engine", "DOCKER_HOST", "tcp://127.0.0.1:1");
@@ -47,7 +47,7 @@ fn no_engine() {
 #[test]
 fn no_image() {
     if built::is_child() {
-        return built::play(start());
+        return built::run_child(start());
     }
     let missing = "127.0.0.1:1/nobody/emulator:1";
     let said = refusal("refusals::no_image", "SERVICEBUS_EMULATOR_IMAGE", missing);
@@ -58,9 +58,9 @@ fn no_image() {
 #[test]
 fn an_image_of_another_version() {
     if built::is_child() {
-        return built::play(start());
+        return built::run_child(start());
     }
-    let relabelled = Relabelled::new("9.9.9");
+    let relabelled = RelabelledImage::new("9.9.9");
     let test = "refusals::an_image_of_another_version";
     let said = refusal(test, "SERVICEBUS_EMULATOR_IMAGE", &relabelled.0);
     for words in [
@@ -75,9 +75,9 @@ fn an_image_of_another_version() {
 }
 
 /// The image under test, with another version on its label; removed when it has served.
-struct Relabelled(String);
+struct RelabelledImage(String);
 
-impl Relabelled {
+impl RelabelledImage {
     fn new(version: &str) -> Self {
         let name = format!("servicebus-emulator-test:{}", std::process::id());
         let container = docker(&["create", &image()]);
@@ -88,7 +88,7 @@ impl Relabelled {
     }
 }
 
-impl Drop for Relabelled {
+impl Drop for RelabelledImage {
     fn drop(&mut self) {
         docker(&["rmi", &self.0]);
     }

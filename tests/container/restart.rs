@@ -5,7 +5,7 @@ use servicebus_harness::{EventKind, prelude::*};
 use crate::orders;
 
 #[tokio::test]
-async fn what_was_accepted_is_there_when_the_container_comes_back() {
+async fn accepted_messages_survive_a_container_restart() {
     let builder = ServiceBus::builder().mode(Mode::Container).durable();
     let servicebus = builder.topology(orders()).start().await;
     let orders = servicebus.queue("orders");

@@ -39,7 +39,7 @@ async fn a_poison_message_is_dead_lettered_in_a_container_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn twenty_buses_at_once_do_not_meet_and_share_one_container() {
+async fn twenty_namespaces_share_one_container_and_are_isolated() {
     let mut tests = JoinSet::new();
     for number in 0..20 {
         tests.spawn(async move {
@@ -62,7 +62,7 @@ async fn twenty_buses_at_once_do_not_meet_and_share_one_container() {
 }
 
 #[tokio::test]
-async fn each_has_a_clock_of_its_own() {
+async fn each_namespace_has_its_own_clock() {
     let [first, second] = [
         namespace_with_orders().await.0,
         namespace_with_orders().await.0,
@@ -78,7 +78,7 @@ async fn each_has_a_clock_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_namespace_goes_with_its_bus_and_the_others_stay() {
+async fn a_namespace_ends_with_its_service_bus_and_others_remain() {
     let [first, second] = [
         namespace_with_orders().await.0,
         namespace_with_orders().await.0,
@@ -90,7 +90,7 @@ async fn a_namespace_goes_with_its_bus_and_the_others_stay() {
 }
 
 #[tokio::test]
-async fn the_ports_are_those_that_were_asked_for() {
+async fn the_configured_ports_are_used() {
     let (servicebus, _) = namespace_with_orders().await;
     let endpoints = servicebus.endpoints();
     let listeners = [endpoints.amqp, endpoints.amqps, endpoints.http];
@@ -111,7 +111,7 @@ async fn the_ports_are_those_that_were_asked_for() {
 }
 
 #[tokio::test]
-async fn a_seed_has_a_container_to_itself() {
+async fn a_seed_needs_its_own_container() {
     let builder = ServiceBus::builder()
         .mode(Mode::Container)
         .topology(orders());
@@ -123,7 +123,7 @@ async fn a_seed_has_a_container_to_itself() {
 #[test]
 fn the_processes_of_a_run_share_one_container() {
     if built::is_child() {
-        return built::play(say_so_and_wait());
+        return built::run_child(print_address_and_wait());
     }
     let run = format!("of-test-{}", std::process::id());
     let start = || start("sharing::the_processes_of_a_run_share_one_container", &run);
@@ -139,7 +139,7 @@ fn the_processes_of_a_run_share_one_container() {
 }
 
 fn start(test: &str, run: &str) -> Child {
-    let mut process = built::again(test);
+    let mut process = built::rerun(test);
     process
         .env(RUN, run)
         .stdin(Stdio::piped())
@@ -156,7 +156,7 @@ fn address(process: &mut Child) -> String {
 }
 
 #[expect(clippy::print_stdout, reason = "the test above reads it")]
-async fn say_so_and_wait() {
+async fn print_address_and_wait() {
     let (servicebus, _) = namespace_with_orders().await;
     servicebus.queue("orders").send("hello").await;
     assert_message_count!(servicebus.queue("orders"), active = 1).await;

@@ -17,13 +17,13 @@ use servicebus_test_support::built;
 const TRUSTED: &str = "SSL_CERT_FILE";
 
 #[test]
-fn a_certificate_holds_for_the_address_of_the_bus() {
+fn the_certificate_is_valid_for_the_address() {
     if built::is_child() {
-        return built::play(send_over_tls());
+        return built::run_child(send_over_tls());
     }
     let file = format!("servicebus-container-{}.pem", std::process::id());
     let file = env::temp_dir().join(file);
-    let output = built::again("tls::a_certificate_holds_for_the_address_of_the_bus")
+    let output = built::rerun("tls::the_certificate_is_valid_for_the_address")
         .env(TRUSTED, &file)
         .env_remove("SSL_CERT_DIR")
         .output()

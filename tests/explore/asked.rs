@@ -9,15 +9,15 @@ use servicebus_harness::{
 };
 use tokio::time::timeout;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Confirms each order before it completes it, so again when that is lost.
 async fn confirm(bus: Party) -> Result<(), Box<dyn Error>> {
     let mut client = bus.client().await?;
     let sender = client.create_sender("confirmed", Default::default());
-    let mut confirmed = timeout(PATIENCE, sender).await??;
+    let mut confirmed = timeout(TIMEOUT, sender).await??;
     let receiver = client.create_receiver_for_queue("orders", Default::default());
-    let mut orders = timeout(PATIENCE, receiver).await??;
+    let mut orders = timeout(TIMEOUT, receiver).await??;
     loop {
         let order = orders.receive_message().await?;
         let confirmation = ServiceBusMessage::new(order.body()?.to_vec());
@@ -40,7 +40,7 @@ fn explored() -> Explore {
 }
 
 #[test]
-fn an_end_that_differs_from_that_without_faults() {
+fn different_final_messages_are_a_failure() {
     let explore = explored()
         .only("worker.complete")
         .effects([Effect::LoseLock]);
@@ -55,7 +55,7 @@ fn an_end_that_differs_from_that_without_faults() {
 }
 
 #[test]
-fn orders_by_chance_are_tried_beside_the_rest() {
+fn random_orders_are_tried_in_addition() {
     let runs = |shuffled| {
         let explore = explored()
             .only("worker.receive")

@@ -18,7 +18,7 @@ enum Bug {
 }
 
 /// Charges each order, which takes longer than its lock.
-async fn charge_slowly(bus: Party, charged: &Table, bug: Option<Bug>) -> Outcome {
+async fn charge_slowly(bus: Party, charged: &CountTable, bug: Option<Bug>) -> Outcome {
     let mut client = connect(&bus).await?;
     let mut orders = receiver(&mut client, "orders").await?;
     let mut renews = true;
@@ -34,13 +34,13 @@ async fn charge_slowly(bus: Party, charged: &Table, bug: Option<Bug>) -> Outcome
                     biased;
                     () = &mut charging => break,
                     _ = renewals.tick(), if renews => {
-                        let renewed = patiently(orders.renew_message_lock(&mut order)).await;
+                        let renewed = with_timeout(orders.renew_message_lock(&mut order)).await;
                         renews = renewed.is_ok() || bug != Some(Bug::GivesUpRenewing);
                     }
                 }
             }
             // Whose lock is lost may be charged by another.
-            if patiently(orders.renew_message_lock(&mut order))
+            if with_timeout(orders.renew_message_lock(&mut order))
                 .await
                 .is_err()
             {
@@ -64,7 +64,7 @@ fn stops_to_renew_locks_after_one_failure() {
                 run.queue("orders")
                     .send(Message::from("{}").message_id("o-1"))
                     .await;
-                let bank = Table::default();
+                let bank = CountTable::default();
                 let charged = bank.clone();
                 run.party("worker", async move |bus| {
                     charge_slowly(bus, &charged, bug).await
@@ -77,7 +77,7 @@ fn stops_to_renew_locks_after_one_failure() {
 }
 
 /// Charges three orders.
-async fn charge_three(bus: Party, charged: &Table, bug: Option<Bug>) -> Outcome {
+async fn charge_three(bus: Party, charged: &CountTable, bug: Option<Bug>) -> Outcome {
     let mut client = connect(&bus).await?;
     let mut orders = loop {
         match receiver(&mut client, "orders").await {
@@ -110,7 +110,7 @@ async fn charge_three(bus: Party, charged: &Table, bug: Option<Bug>) -> Outcome 
 fn charging_three(bug: Option<Bug>) -> impl AsyncFn(&Run) + Send + Sync + 'static {
     async move |run| {
         put_orders(run).await;
-        let bank = Table::default();
+        let bank = CountTable::default();
         let charged = bank.clone();
         run.job("worker", async move |bus| {
             charge_three(bus, &charged, bug).await

@@ -64,7 +64,7 @@ fn the_outbox_sends_each_event_once() {
 }
 
 #[test]
-fn a_job_that_expired_is_done_nevertheless() {
+fn an_expired_job_is_still_done() {
     let jobs = Queue::new("jobs").dead_lettering_on_message_expiration(true);
     let slow = Queue::new("slow").requires_duplicate_detection(true);
     let explore = Explore::new(Topology::new().queue(jobs).queue(slow)).budget(BUDGET);

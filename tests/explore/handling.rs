@@ -18,11 +18,11 @@ enum Bug {
 }
 
 /// Charges each order and completes it.
-async fn work(bus: Party, charged: &Table, bug: Option<Bug>) -> Outcome {
+async fn work(bus: Party, charged: &CountTable, bug: Option<Bug>) -> Outcome {
     let mut client = connect(&bus).await?;
     let mut orders = receiver(&mut client, "orders").await?;
     let seen = match bug {
-        Some(Bug::RemembersInMemory) => Table::default(),
+        Some(Bug::RemembersInMemory) => CountTable::default(),
         _ => charged.clone(),
     };
     loop {
@@ -48,7 +48,7 @@ async fn work(bus: Party, charged: &Table, bug: Option<Bug>) -> Outcome {
 fn charging(bug: Option<Bug>) -> impl AsyncFn(&Run) + Send + Sync + 'static {
     async move |run| {
         put_orders(run).await;
-        let bank = Table::default();
+        let bank = CountTable::default();
         let charged = bank.clone();
         run.party("worker", async move |bus| work(bus, &charged, bug).await);
         run.wait_idle().await;

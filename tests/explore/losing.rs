@@ -22,7 +22,12 @@ enum Bug {
 }
 
 /// Charges each order; one that could not be charged is dead-lettered when it comes again.
-async fn charge(bus: Party, charged: &Table, failed: &Table, bug: Option<Bug>) -> Outcome {
+async fn charge(
+    bus: Party,
+    charged: &CountTable,
+    failed: &CountTable,
+    bug: Option<Bug>,
+) -> Outcome {
     let mut client = connect(&bus).await?;
     let mut orders = receiver(&mut client, "orders").await?;
     loop {
@@ -46,14 +51,14 @@ async fn charge(bus: Party, charged: &Table, failed: &Table, bug: Option<Bug>) -
 async fn charge_one(
     orders: &mut ServiceBusReceiver,
     order: &mut ServiceBusReceivedMessage,
-    charged: &Table,
+    charged: &CountTable,
 ) -> Outcome {
     let id = id(order);
     if !charged.has(&id) {
         // The bank answers.
         sleep(Duration::from_secs(1)).await;
         charged.add(&id);
-        patiently(orders.renew_message_lock(order)).await?;
+        with_timeout(orders.renew_message_lock(order)).await?;
     }
     Ok(orders.complete_message(&*order).await?)
 }
@@ -61,7 +66,7 @@ async fn charge_one(
 fn charging(bug: Option<Bug>) -> impl AsyncFn(&Run) + Send + Sync + 'static {
     async move |run| {
         put_orders(run).await;
-        let (bank, failed) = (Table::default(), Table::default());
+        let (bank, failed) = (CountTable::default(), CountTable::default());
         let charged = bank.clone();
         run.party("worker", async move |bus| {
             charge(bus, &charged, &failed, bug).await
@@ -88,7 +93,7 @@ fn dead_letters_an_order_whose_lock_could_not_be_renewed_after_it_was_charged() 
 type Deferred = Arc<Mutex<Option<i64>>>;
 
 /// Books an order and its invoice. The invoice waits for its order.
-async fn book(bus: Party, booked: &Table, deferred: &Deferred, bug: Option<Bug>) -> Outcome {
+async fn book(bus: Party, booked: &CountTable, deferred: &Deferred, bug: Option<Bug>) -> Outcome {
     let mut client = connect(&bus).await?;
     let mut papers = receiver(&mut client, "orders").await?;
     let deferred = match bug {
@@ -109,11 +114,11 @@ async fn book(bus: Party, booked: &Table, deferred: &Deferred, bug: Option<Bug>)
         let number = *deferred.lock().unwrap();
         if let Some(number) = number.filter(|_| !booked.has("invoice")) {
             let receiving = papers.receive_deferred_message(number);
-            let invoice = patiently(receiving)
+            let invoice = with_timeout(receiving)
                 .await?
                 .ok_or("the invoice is deferred")?;
             booked.add("invoice");
-            patiently(papers.complete_message(&invoice)).await?;
+            with_timeout(papers.complete_message(&invoice)).await?;
         }
         papers.complete_message(&paper).await?;
     }
@@ -121,7 +126,7 @@ async fn book(bus: Party, booked: &Table, deferred: &Deferred, bug: Option<Bug>)
 
 fn booking(bug: Option<Bug>) -> impl AsyncFn(&Run) + Send + Sync + 'static {
     async move |run| {
-        let (books, deferred) = (Table::default(), Deferred::default());
+        let (books, deferred) = (CountTable::default(), Deferred::default());
         let booked = books.clone();
         run.party("worker", async move |bus| {
             book(bus, &booked, &deferred, bug).await

@@ -4,7 +4,6 @@
 #![expect(clippy::large_futures, reason = "the futures of the SDK are")]
 
 mod asked;
-mod conducted;
 mod connections;
 mod examples;
 mod handling;
@@ -16,3 +15,4 @@ mod sending;
 mod sessions;
 mod support;
 mod transactions;
+mod virtual_time;

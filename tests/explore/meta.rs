@@ -60,33 +60,34 @@ fn counted() -> impl Fn() -> u32 {
 }
 
 /// Returns what is said without the name of the test.
-fn told(result: Result<String, String>) -> String {
-    let said = result.unwrap_err();
+fn report_of(result: Result<String, String>) -> String {
+    let report = result.unwrap_err();
     let name = thread::current().name().unwrap().to_owned();
-    said.trim_start_matches(&name)
+    report
+        .trim_start_matches(&name)
         .trim_start_matches([':', ' '])
         .to_owned()
 }
 
 #[test]
 fn a_test_that_fails_without_a_fault() {
-    let said = told(orders().result(async |_| Err::<(), _>("no stock")));
+    let report = report_of(orders().result(async |_| Err::<(), _>("no stock")));
     assert_eq!(
-        said,
+        report,
         "the test fails without any fault; make it pass first\nno stock"
     );
 }
 
 #[test]
-fn a_base_that_is_flaky() {
+fn a_flaky_base_run() {
     let count = counted();
-    let said = told(orders().result(async move |run| {
+    let report = report_of(orders().result(async move |run| {
         let number = count();
         handle(run, &format!("o-{number}")).await;
         (number == 1).then_some(()).ok_or("not the first")
     }));
     assert_eq!(
-        said,
+        report,
         "the base run is itself flaky: without any fault one of two runs fails (one does `worker.receive@orders/o-1#1` where \
          the other does `worker.receive@orders/o-2#1`); make what it depends on the same in each run, and keep nothing from \
          one run to the next in statics, files or databases\nnot the first"
@@ -94,14 +95,14 @@ fn a_base_that_is_flaky() {
 }
 
 #[test]
-fn state_that_leaks() {
+fn state_leaks_between_runs() {
     let count = counted();
-    let said = told(orders().only("complete").jobs(1).result(async move |run| {
+    let report = report_of(orders().only("complete").jobs(1).result(async move |run| {
         handle(run, "o-1").await;
         (count() < 3).then_some(()).ok_or("a row too many")
     }));
     assert_eq!(
-        said,
+        report,
         "state leaks between runs: without a fault the test passed before the others and fails after them; make anew in \
          each run what a run changes, and keep nothing in statics, files or databases\na row too many"
     );
@@ -120,8 +121,8 @@ fn ids_from_the_wall_clock() {
                   nor from the wall clock";
     let report = explore().result(test()).unwrap();
     assert!(report.contains(&format!("warning: {differ}")), "{report}");
-    let said = told(explore().strict().result(test()));
-    assert_eq!(said, format!("{differ}, and `strict` was said"));
+    let report = report_of(explore().strict().result(test()));
+    assert_eq!(report, format!("{differ}, and `strict` was said"));
 }
 
 #[test]
@@ -149,15 +150,15 @@ fn what_a_report_counts() {
 }
 
 #[test]
-fn operations_that_do_not_come_again() {
+fn operations_that_are_not_repeated() {
     let count = counted();
     let explore = orders().effects([Effect::LoseLock]).only("complete");
-    let said = told(explore.result(async move |run| match count() {
+    let report = report_of(explore.result(async move |run| match count() {
         1 | 2 => handle(run, "o-1").await,
         _ => run.wait_idle().await,
     }));
     assert_eq!(
-        said,
+        report,
         "the exploration is inconclusive: 1 of 1 faults were never applied, because the code does not do the same in each run; make \
          its message ids, order and number of operations the same in each run"
     );
@@ -165,17 +166,17 @@ fn operations_that_do_not_come_again() {
 
 #[test]
 fn a_run_without_a_party() {
-    let said = told(orders().result(async |run| put(run, "o-1").await));
+    let report = report_of(orders().result(async |run| put(run, "o-1").await));
     assert_eq!(
-        said,
+        report,
         "there is no operation to apply a fault to: start the code under test by `run.party(\"worker\", async |bus| …)` or `run.job`, and let \
          it connect with `bus.connection_string()`"
     );
 }
 
 #[test]
-fn a_party_that_never_lasts() {
-    let said = told(orders().result(async |run| {
+fn a_party_that_always_ends_soon() {
+    let report = report_of(orders().result(async |run| {
         run.party("worker", async |bus| -> Outcome {
             bus.client().await?;
             Err("no database".into())
@@ -183,7 +184,7 @@ fn a_party_that_never_lasts() {
         run.wait_idle().await;
     }));
     assert_eq!(
-        said,
+        report,
         "the test fails without any fault; make it pass first\nthe party \"worker\" ended 20 times in a row; the last time: no database"
     );
 }
@@ -196,16 +197,16 @@ const STUCK: &str = "the run does not end: after 2 s of real time it still runs;
 fn a_thread_that_is_blocked() {
     let explore = orders().within(Duration::from_secs(2));
     let begun = std::time::Instant::now();
-    let said = told(explore.result(async |_| {
+    let report = report_of(explore.result(async |_| {
         let (kept, never) = mpsc::channel::<()>();
         let _ = never.recv();
         drop(kept);
     }));
-    assert_eq!(said, STUCK);
+    assert_eq!(report, STUCK);
     assert!(begun.elapsed() < Duration::from_secs(20));
 }
 
-const STANDS: &str = "the run does not end: after 2 s of real time time stands until the tasks of \
+const TIME_STANDS: &str = "the run does not end: after 2 s of real time time stands until the tasks of \
                       `tokio::task::spawn_blocking` and what `run.outside(…)` waits for have ended, and one has not; end it by \
                       a timeout of its own";
 
@@ -214,22 +215,22 @@ fn a_blocking_task_that_does_not_end() {
     let (over, wait) = mpsc::channel::<()>();
     let wait = Arc::new(Mutex::new(wait));
     let explore = orders().within(Duration::from_secs(2));
-    let said = told(explore.result(async move |_| {
+    let report = report_of(explore.result(async move |_| {
         let wait = Arc::clone(&wait);
         let waiting = tokio::task::spawn_blocking(move || {
             let _ = wait.lock().map(|wait| wait.recv());
         });
         drop(waiting.await);
     }));
-    assert_eq!(said, STANDS);
+    assert_eq!(report, TIME_STANDS);
     drop(over);
 }
 
 #[test]
 fn something_outside_that_does_not_end() {
     let explore = orders().within(Duration::from_secs(2));
-    let said = told(explore.result(async |run| run.outside(pending::<()>()).await));
-    assert_eq!(said, STANDS);
+    let report = report_of(explore.result(async |run| run.outside(pending::<()>()).await));
+    assert_eq!(report, TIME_STANDS);
 }
 
 #[test]
@@ -240,13 +241,13 @@ fn a_thread_that_spins() {
     );
     let explore = orders().within(Duration::from_secs(2));
     let (ends, seen) = (Arc::clone(&over), Arc::clone(&goes_on));
-    let said = told(explore.result(async move |_| {
+    let report = report_of(explore.result(async move |_| {
         while !ends.load(Ordering::Relaxed) {
             thread::yield_now();
         }
         seen.store(false, Ordering::Relaxed);
     }));
-    assert_eq!(said, STUCK);
+    assert_eq!(report, STUCK);
     assert!(goes_on.load(Ordering::Relaxed));
     over.store(true, Ordering::Relaxed);
 }
@@ -258,22 +259,22 @@ const HANGS: &str = "the test hangs: for 1 h of virtual time no client did anyth
 
 #[test]
 fn a_test_that_waits_forever() {
-    let said = told(orders().result(async |_| pending::<()>().await));
+    let report = report_of(orders().result(async |_| pending::<()>().await));
     assert_eq!(
-        said,
+        report,
         format!("the test fails without any fault; make it pass first\n{HANGS}")
     );
 }
 
 #[test]
 fn a_test_that_goes_on_without_end() {
-    let said = told(orders().result(async |_| {
+    let report = report_of(orders().result(async |_| {
         for _ in 0..u32::MAX {
             sleep(Duration::from_secs(60)).await;
         }
     }));
     assert_eq!(
-        said,
+        report,
         "the test fails without any fault; make it pass first\nthe test does not end: after 2 h of virtual time it still goes on; let it \
          wait for less, and end what is repeated without end"
     );
@@ -292,7 +293,7 @@ fn a_test_that_waits_for_long_and_ends() {
 
 #[test]
 fn a_thread_of_its_own() {
-    let said = told(orders().result(async |_| {
+    let report = report_of(orders().result(async |_| {
         let (answer, answered) = oneshot::channel();
         let (over, wait) = mpsc::channel::<()>();
         thread::spawn(move || {
@@ -304,13 +305,13 @@ fn a_thread_of_its_own() {
         drop(over);
     }));
     assert_eq!(
-        said,
+        report,
         format!("the test fails without any fault; make it pass first\n{HANGS}")
     );
 }
 
 #[test]
-fn time_stands_while_a_thread_of_its_own_is_waited_for_outside() {
+fn time_stops_while_outside_waits_for_a_thread() {
     let explore = orders().effects([Effect::LoseLock]);
     explore.run(async |run| {
         let (answer, answered) = oneshot::channel();
@@ -323,8 +324,8 @@ fn time_stands_while_a_thread_of_its_own_is_waited_for_outside() {
 }
 
 #[test]
-fn a_party_that_never_rests() {
-    let said = told(orders().result(async |run| {
+fn a_party_that_never_becomes_idle() {
+    let report = report_of(orders().result(async |run| {
         run.party("producer", async |bus| -> Outcome {
             let mut client = bus.client().await?;
             let mut orders = client.create_sender("orders", Default::default()).await?;
@@ -338,19 +339,19 @@ fn a_party_that_never_rests() {
     let rest = "the test fails without any fault; make it pass first\nthe run does not come to rest: within 2 h of virtual time there were \
                 never 5 min in which no client did anything and nothing was locked; end what polls or is attached anew all the \
                 time, or wait for something else than `wait_idle`";
-    assert!(said.starts_with(rest), "{said}");
+    assert!(report.starts_with(rest), "{report}");
 }
 
 #[test]
 fn a_token_of_another_test() {
     let token = "x1:worker.complete@orders/o-9#1=lose-lock";
-    let said = told(
+    let report = report_of(
         orders()
             .always(token)
             .result(async |run| handle(run, "o-1").await),
     );
     assert_eq!(
-        said,
+        report,
         format!(
             "the token {token} names the operation `worker.complete@orders/o-9#1`, which this test does not do: the token is \
              of another test, or the code has changed since; explore again without it"
@@ -364,7 +365,7 @@ fn a_file_that_outlives_its_run() {
     let file = std::env::temp_dir().join(name);
     let _ = fs::remove_file(&file);
     let table = file.clone();
-    let said = told(orders().result(async move |run| {
+    let report = report_of(orders().result(async move |run| {
         handle(run, "o-1").await;
         let rows = fs::read_to_string(&table).unwrap_or_default() + "o-1\n";
         fs::write(&table, &rows).unwrap();
@@ -372,7 +373,7 @@ fn a_file_that_outlives_its_run() {
     }));
     fs::remove_file(file).unwrap();
     assert_eq!(
-        said,
+        report,
         "the base run is itself flaky: without any fault one of two runs fails; make what it depends on the same in each run, and \
          keep nothing from one run to the next in statics, files or databases\ncharged twice"
     );
@@ -381,14 +382,14 @@ fn a_file_that_outlives_its_run() {
 #[test]
 fn tokens_that_cannot_be_read() {
     let test = async |run: &Run| handle(run, "o-1").await;
-    let said = |token: &str| orders().always(token).result(test).unwrap_err();
+    let report = |token: &str| orders().always(token).result(test).unwrap_err();
     let token = |effect: &str| format!("x1:worker.complete@orders/o-1#1={effect}");
     assert_eq!(
-        said("x0:worker.complete@orders/o-1#1=lose-lock"),
+        report("x0:worker.complete@orders/o-1#1=lose-lock"),
         "the token is of version x0, and this harness reads x1: explore again without it, and copy the token that the report then \
          shows"
     );
-    let unknown = said(&token("explode"));
+    let unknown = report(&token("explode"));
     let names = "the token names the effect `explode`, which there is not; allowed are postpone, elsewhere, server-busy, ";
     assert!(unknown.starts_with(names), "{unknown}");
 }

@@ -62,7 +62,7 @@ fn two_workers_rely_on_the_order_of_the_queue() {
 }
 
 /// Adds each payment to the total, by the rate that comes next.
-async fn add(bus: Party, total: &Mutex<u32>, added: &Table, bug: Option<Bug>) -> Outcome {
+async fn add(bus: Party, total: &Mutex<u32>, added: &CountTable, bug: Option<Bug>) -> Outcome {
     let mut client = connect(&bus).await?;
     let mut payments = receiver(&mut client, "payments").await?;
     let mut rates = receiver(&mut client, "rates").await?;
@@ -85,7 +85,7 @@ async fn add(bus: Party, total: &Mutex<u32>, added: &Table, bug: Option<Bug>) ->
 }
 
 #[test]
-fn writes_a_total_that_it_read_before_it_waited() {
+fn writes_a_total_that_it_read_before_a_wait() {
     let topology = Topology::new()
         .queue(Queue::new("payments"))
         .queue(Queue::new("rates"));
@@ -93,7 +93,7 @@ fn writes_a_total_that_it_read_before_it_waited() {
     let fault = "postpone at a.receive@rates/r-1#1";
     finds(Bug::WritesWhatItReadBefore, fault, explore, |bug| {
         async move |run: &Run| {
-            let (total, added) = (Arc::new(Mutex::new(0)), Table::default());
+            let (total, added) = (Arc::new(Mutex::new(0)), CountTable::default());
             let rates = ["r-1", "r-2", "r-3", "r-4", "r-5", "r-6"];
             let rates = rates.map(|id| Message::from("1").message_id(id));
             run.queue("rates").send_all(rates).await;

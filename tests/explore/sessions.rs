@@ -25,16 +25,16 @@ const STEPS: [&str; 3] = ["placed", "paid", "shipped"];
 async fn carry_on(bus: &Party, kept: &mut Option<Steps>, bug: Option<Bug>) -> Outcome {
     let mut client = connect(bus).await?;
     let accepting = client.accept_next_session_for_queue("orders", Default::default());
-    let mut order = patiently(accepting).await?;
+    let mut order = with_timeout(accepting).await?;
     let mut steps = match kept.take() {
         Some(steps) if bug == Some(Bug::KeepsTheState) => steps,
-        _ => serde_json::from_slice(&patiently(order.session_state()).await?)?,
+        _ => serde_json::from_slice(&with_timeout(order.session_state()).await?)?,
     };
     loop {
         let wait = Some(Duration::from_secs(10));
         let receiving = order.receive_messages_with_max_wait_time(1, wait);
-        let Some(message) = patiently(receiving).await?.pop() else {
-            return patiently(order.dispose()).await;
+        let Some(message) = with_timeout(receiving).await?.pop() else {
+            return with_timeout(order.dispose()).await;
         };
         if bug == Some(Bug::SavesLast) {
             order.complete_message(&message).await?;
@@ -45,7 +45,7 @@ async fn carry_on(bus: &Party, kept: &mut Option<Steps>, bug: Option<Bug>) -> Ou
         }
         *kept = Some(steps.clone());
         let state = serde_json::to_vec(&steps)?;
-        patiently(order.set_session_state(state)).await?;
+        with_timeout(order.set_session_state(state)).await?;
         if bug != Some(Bug::SavesLast) {
             order.complete_message(&message).await?;
         }

@@ -24,13 +24,13 @@ use tokio::time::timeout;
 /// How often each bug and each twin is explored as a whole, and each token repeated: `20,50,100`.
 const REPEAT_VARIABLE: &str = "SERVICEBUS_EXPLORE_REPEAT";
 /// Runs of a twin where nothing is repeated.
-const QUICK: u32 = 40;
+const QUICK_RUNS: u32 = 40;
 /// Runs of a whole exploration.
-const WHOLE: u32 = 500;
+const FULL_RUNS: u32 = 500;
 const LONG: Duration = Duration::from_secs(600);
 /// How long the code under test waits for an answer. azservicebus waits for some of them without end, for one that was lost
 /// when it connects among them.
-const PATIENCE: Duration = Duration::from_secs(70);
+const TIMEOUT: Duration = Duration::from_secs(70);
 /// How long it waits for a message before it asks again.
 const WAIT: Duration = Duration::from_secs(60);
 
@@ -40,7 +40,7 @@ pub(crate) type Client = ServiceBusClient<BasicRetryPolicy>;
 /// Asserts that exploration finds the bug by this fault, `effect at operation`, and nothing in the twin, which has none.
 ///
 /// Unless [`REPEAT_VARIABLE`] is set, the bug is explored by the effects of the fault alone, and the twin with at most
-/// [`QUICK`] runs.
+/// [`QUICK_RUNS`] runs.
 #[track_caller]
 pub(crate) fn finds<B: Copy, F>(
     bug: B,
@@ -55,10 +55,10 @@ pub(crate) fn finds<B: Copy, F>(
         None => {
             let effects = faults.iter().map(|(effect, _)| *effect);
             let quick = explore(Some(bug)).effects(effects);
-            (quick, explore(None).budget(QUICK))
+            (quick, explore(None).budget(QUICK_RUNS))
         }
         Some([bugs, twins, replays]) => {
-            let whole = |bug| explore(bug).budget(WHOLE).within(LONG);
+            let whole = |bug| explore(bug).budget(FULL_RUNS).within(LONG);
             for _ in 1..bugs {
                 assert_found(fault, &whole(Some(bug)).result(test(Some(bug))));
             }
@@ -127,7 +127,7 @@ fn report() -> Value {
 
 /// Returns the faults of all runs that failed.
 fn found() -> Vec<String> {
-    let told = |token: &Value| {
+    let fault_of = |token: &Value| {
         let faults = token.as_str().unwrap().trim_start_matches("x1:").split('+');
         let faults = faults.filter_map(|fault| fault.rsplit_once('='));
         let faults = faults.map(|(operation, effect)| format!("{effect} at {operation}"));
@@ -139,7 +139,7 @@ fn found() -> Vec<String> {
         let also = finding["also"].as_array().unwrap();
         also.iter().chain([&finding["token"]])
     });
-    tokens.map(told).collect()
+    tokens.map(fault_of).collect()
 }
 
 /// How often bugs and twins are explored and tokens repeated, where that is said.
@@ -152,11 +152,11 @@ pub(crate) fn repetitions() -> Option<[usize; 3]> {
     }
 }
 
-pub(crate) async fn patiently<T, E>(future: impl Future<Output = Result<T, E>>) -> Outcome<T>
+pub(crate) async fn with_timeout<T, E>(future: impl Future<Output = Result<T, E>>) -> Outcome<T>
 where
     E: Into<Box<dyn Error>>,
 {
-    timeout(PATIENCE, future).await?.map_err(Into::into)
+    timeout(TIMEOUT, future).await?.map_err(Into::into)
 }
 
 /// Connects without the retries of the SDK, which reports a send that was refused as done when it has tried it again.
@@ -170,22 +170,22 @@ pub(crate) async fn connect_retrying(bus: &Party, retries: u32) -> Outcome<Clien
     options.retry_options.max_retries = retries;
     let connecting =
         ServiceBusClient::unsecured().new_from_connection_string(bus.connection_string(), options);
-    patiently(Box::pin(connecting)).await
+    with_timeout(Box::pin(connecting)).await
 }
 
 pub(crate) async fn receiver(client: &mut Client, queue: &str) -> Outcome<ServiceBusReceiver> {
-    patiently(client.create_receiver_for_queue(queue, Default::default())).await
+    with_timeout(client.create_receiver_for_queue(queue, Default::default())).await
 }
 
 pub(crate) async fn sender(client: &mut Client, queue: &str) -> Outcome<ServiceBusSender> {
-    patiently(client.create_sender(queue, Default::default())).await
+    with_timeout(client.create_sender(queue, Default::default())).await
 }
 
 /// Waits for the next message.
 pub(crate) async fn next(receiver: &mut ServiceBusReceiver) -> Outcome<ServiceBusReceivedMessage> {
     loop {
         let receiving = receiver.receive_messages_with_max_wait_time(1, Some(WAIT));
-        if let Some(message) = patiently(receiving).await?.pop() {
+        if let Some(message) = with_timeout(receiving).await?.pop() {
             return Ok(message);
         }
     }
@@ -195,7 +195,7 @@ pub(crate) async fn next(receiver: &mut ServiceBusReceiver) -> Outcome<ServiceBu
 pub(crate) async fn send(sender: &mut ServiceBusSender, id: &str, body: &str) -> Outcome {
     let mut message = ServiceBusMessage::new(body);
     message.set_message_id(id)?;
-    patiently(sender.send_message(message)).await
+    with_timeout(sender.send_message(message)).await
 }
 
 pub(crate) fn id(message: &ServiceBusReceivedMessage) -> String {
@@ -207,9 +207,9 @@ pub(crate) fn id(message: &ServiceBusReceivedMessage) -> String {
 
 /// How often something happened to each order, which outlives a crash: a table with a row for each.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Table(Arc<Mutex<BTreeMap<String, u32>>>);
+pub(crate) struct CountTable(Arc<Mutex<BTreeMap<String, u32>>>);
 
-impl Table {
+impl CountTable {
     pub(crate) fn add(&self, id: &str) {
         *self.0.lock().unwrap().entry(id.to_owned()).or_default() += 1;
     }

@@ -7,7 +7,7 @@ use servicebus_harness::prelude::*;
 use crate::harness::{namespace_with_orders, waiting::until_gone};
 
 #[tokio::test]
-async fn sentences_about_dead_letters() {
+async fn dead_letter_assertions() {
     let (servicebus, orders) = namespace_with_orders().await;
     assert_not_dead_lettered!(orders).await;
 
@@ -41,7 +41,7 @@ async fn sentences_about_dead_letters() {
 }
 
 #[tokio::test]
-async fn sentences_about_completion() {
+async fn completion_assertions() {
     let (_servicebus, orders) = namespace_with_orders().await;
     assert_completed!(orders, count = 0).await;
     for id in ["o-1", "o-2"] {
@@ -55,7 +55,7 @@ async fn sentences_about_completion() {
 }
 
 #[tokio::test]
-async fn an_assertion_waits_for_what_is_still_to_come() {
+async fn an_assertion_waits_for_later_events() {
     let (_servicebus, orders) = namespace_with_orders().await;
     let worker = {
         let orders = orders.clone();
@@ -89,7 +89,7 @@ async fn a_negative_assertion_waits_until_idle() {
 }
 
 #[tokio::test]
-async fn values_can_be_kept_and_handed_on() {
+async fn expectations_are_values() {
     let (servicebus, _) = namespace_with_orders().await;
     let address = servicebus.endpoints().http;
     let expectation = servicebus.queue("orders").expect_message_count().active(1);

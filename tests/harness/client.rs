@@ -46,7 +46,7 @@ async fn a_ready_client_sends_and_receives() {
 }
 
 #[tokio::test]
-async fn a_worker_that_rejects_is_seen_by_the_harness() {
+async fn the_harness_observes_a_rejecting_worker() {
     let (servicebus, orders) = namespace_with_orders().await;
     orders
         .send(Message::json(serde_json::json!({ "total": -1 })).message_id("o-17"))
@@ -98,12 +98,12 @@ async fn allowed(servicebus: &ServiceBus, connection_string: &str) -> (bool, boo
 #[case(ServiceBus::builder())]
 #[case(ServiceBus::builder().mode(Mode::Process).binary(built::emulator()))]
 #[tokio::test]
-async fn a_key_gives_what_was_asked_for(#[case] builder: servicebus_harness::Builder) {
-    each_key_gives_its_rights(&builder.start().await).await;
+async fn a_key_has_exactly_its_claims(#[case] builder: servicebus_harness::Builder) {
+    each_key_has_its_claims(&builder.start().await).await;
 }
 
 /// Expects that a client can do what its key allows and nothing else.
-pub(crate) async fn each_key_gives_its_rights(servicebus: &ServiceBus) {
+pub(crate) async fn each_key_has_its_claims(servicebus: &ServiceBus) {
     let cases = [
         (Claims::SEND, (true, false)),
         (Claims::LISTEN, (false, true)),
@@ -123,7 +123,7 @@ pub(crate) async fn each_key_gives_its_rights(servicebus: &ServiceBus) {
 #[should_panic(
     expected = "this namespace has no key with the rights \"none\"; a namespace in mode in-process, process or container has one"
 )]
-async fn there_is_no_key_without_rights() {
+async fn a_key_without_claims_is_refused() {
     let servicebus = ServiceBus::start().await;
     servicebus.connection_string_with(Claims::NONE);
 }
@@ -132,7 +132,7 @@ async fn there_is_no_key_without_rights() {
 #[case(Mode::InProcess)]
 #[case(Mode::Process)]
 #[tokio::test]
-async fn every_namespace_has_a_door_for_tls(#[case] mode: Mode) {
+async fn every_namespace_listens_for_tls(#[case] mode: Mode) {
     let start = |tls| {
         let bus = ServiceBus::builder().topology(orders()).mode(mode);
         bus.binary(built::emulator()).tls(tls).start()
@@ -165,7 +165,7 @@ async fn every_namespace_has_a_door_for_tls(#[case] mode: Mode) {
     assert!(ca.starts_with("-----BEGIN CERTIFICATE-----"), "{ca}");
     // There is one for all, where it can be kept; each emulator has another one beside it.
     let (kept, _of_run) = ca.split_at(ca.rfind("-----BEGIN").unwrap());
-    if is_kept(kept) {
+    if is_cached(kept) {
         assert!(secured.ca_certificate_pem().await.starts_with(kept));
     }
     // The harness's own clients come without TLS, against the strings.
@@ -177,7 +177,7 @@ async fn every_namespace_has_a_door_for_tls(#[case] mode: Mode) {
 #[case(Mode::InProcess)]
 #[case(Mode::Process)]
 #[tokio::test]
-async fn web_ports_are_those_that_were_asked_for(#[case] mode: Mode) {
+async fn the_configured_http_ports_are_used(#[case] mode: Mode) {
     let bus = ServiceBus::builder().mode(mode).binary(built::emulator());
     let servicebus = bus.ports(8080, 8443).start().await;
     let endpoints = servicebus.endpoints();
@@ -187,7 +187,7 @@ async fn web_ports_are_those_that_were_asked_for(#[case] mode: Mode) {
 }
 
 /// Whether a certificate is that in the user's cache directory; not every user has one.
-fn is_kept(certificate: &str) -> bool {
+fn is_cached(certificate: &str) -> bool {
     let variable = |name| env::var_os(name).map(PathBuf::from);
     let home = || variable("HOME").map(|home| home.join(".cache"));
     let cache = variable("XDG_CACHE_HOME").or_else(home);

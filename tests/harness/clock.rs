@@ -8,7 +8,7 @@ use super::namespace_with_orders;
 use servicebus_test_support::normalised::normalised;
 
 #[tokio::test]
-async fn an_advanced_clock_makes_things_happen() {
+async fn advancing_the_clock_expires_and_activates() {
     let (servicebus, orders) = namespace_with_orders().await;
     let message = Message::from("hello").time_to_live(Duration::from_secs(30));
     orders.send(message).await;
@@ -23,7 +23,7 @@ async fn an_advanced_clock_makes_things_happen() {
 }
 
 #[tokio::test]
-async fn a_frozen_clock_stands_still() {
+async fn a_frozen_clock_does_not_advance() {
     let (servicebus, _) = namespace_with_orders().await;
     let clock = servicebus.clock();
     clock.freeze().await;
@@ -77,7 +77,7 @@ async fn a_namespace_is_idle_when_no_receiver_holds_a_lock() {
 }
 
 #[tokio::test]
-async fn a_reset_forgets_messages_and_keeps_queues() {
+async fn a_reset_removes_messages_and_keeps_queues() {
     let (servicebus, orders) = namespace_with_orders().await;
     orders.send_all(["one", "two"]).await;
     orders.receive().await.dead_letter("Rejected", "").await;
@@ -88,7 +88,7 @@ async fn a_reset_forgets_messages_and_keeps_queues() {
 }
 
 #[tokio::test]
-async fn the_timeline_tells_the_story() {
+async fn the_timeline_lists_the_events_of_a_message() {
     let (servicebus, orders) = namespace_with_orders().await;
     orders.send(Message::from("hello").message_id("o-17")).await;
     let received = orders.receive().await;
@@ -111,7 +111,7 @@ timeline of o-17 in orders                                    (virtual time)
 }
 
 #[tokio::test]
-async fn the_timeline_is_told_as_json() {
+async fn the_timeline_as_json() {
     let (servicebus, orders) = namespace_with_orders().await;
     orders.send(Message::from("hello").message_id("o-17")).await;
     orders.receive().await.complete().await;

@@ -10,7 +10,7 @@ use servicebus_harness::{Error, EventKind};
 use crate::harness::{error_of, namespace_with_orders};
 
 #[tokio::test]
-async fn a_queue_is_made_and_used_and_deleted() {
+async fn a_queue_is_created_used_and_deleted() {
     let (servicebus, _) = namespace_with_orders().await;
     let billing = servicebus
         .create_queue(Queue::new("eu/billing").max_delivery_count(1))
@@ -30,7 +30,7 @@ async fn a_queue_is_made_and_used_and_deleted() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_queue_is_told() {
+async fn invalid_queues_are_refused_with_the_reason() {
     let (servicebus, _) = namespace_with_orders().await;
     let error = servicebus.create_queue(Queue::new("Orders")).result().await;
     let error = error.unwrap_err();
@@ -75,7 +75,7 @@ async fn what_is_wrong_with_a_queue_is_told() {
 }
 
 #[tokio::test]
-async fn an_update_changes_what_it_says_and_nothing_else() {
+async fn an_update_changes_only_its_properties() {
     let (_servicebus, orders) = namespace_with_orders().await;
     orders
         .update(|queue| queue.status(EntityStatus::SendDisabled))
@@ -95,7 +95,7 @@ async fn an_update_changes_what_it_says_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_queue_begins_and_ends_to_forward() {
+async fn forwarding_of_a_queue_is_set_and_removed() {
     let (servicebus, orders) = namespace_with_orders().await;
     let audit = servicebus.create_queue(Queue::new("audit")).await;
     orders.update(|queue| queue.forward_to("audit")).await;
@@ -110,7 +110,7 @@ async fn a_queue_begins_and_ends_to_forward() {
 }
 
 #[tokio::test]
-async fn the_record_knows_every_kind_of_event_of_a_queue() {
+async fn the_record_has_every_kind_of_event_of_a_queue() {
     let topology = Topology::new()
         .queue(Queue::new("orders").requires_duplicate_detection(true))
         .queue(Queue::new("audit"));
@@ -194,7 +194,7 @@ async fn an_invalid_file_lists_every_problem_with_its_place() {
 }
 
 #[tokio::test]
-async fn the_builder_is_refused_in_the_words_of_the_file() {
+async fn the_builder_has_the_errors_of_a_file() {
     let queue = Queue::new("orders")
         .max_delivery_count(0)
         .lock_duration(Duration::from_secs(1));
@@ -216,7 +216,7 @@ fn without_place(line: &str) -> &str {
 }
 
 #[tokio::test]
-async fn a_file_is_not_mixed_with_the_builder() {
+async fn a_file_cannot_be_combined_with_the_builder() {
     let mixed = Topology::file("orders.json").queue(Queue::new("orders"));
     assert_eq!(
         refusal(mixed).await.to_string(),

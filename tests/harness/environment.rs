@@ -44,7 +44,7 @@ async fn a_child_process_finds_the_namespace(#[case] mode: Mode) {
 }
 
 #[tokio::test]
-async fn over_tls_a_child_process_trusts_that_authority_alone() {
+async fn a_child_process_over_tls_trusts_only_the_emulators_ca() {
     let servicebus = ServiceBus::builder().tls(true).start().await;
     let env: HashMap<_, _> = servicebus.env().into_iter().collect();
     let file = servicebus.ca_certificate_file().unwrap();
@@ -60,7 +60,7 @@ async fn over_tls_a_child_process_trusts_that_authority_alone() {
 #[case(Mode::InProcess)]
 #[case(Mode::Process)]
 #[tokio::test]
-async fn code_that_insists_on_the_service_is_told_what_to_set(#[case] mode: Mode) {
+async fn client_settings_are_in_the_environment(#[case] mode: Mode) {
     let bus = ServiceBus::builder().mode(mode).binary(built::emulator());
     let servicebus = bus.start().await;
     let settings = servicebus.client_settings().unwrap();

@@ -15,13 +15,13 @@ fn run(name: &str) -> String {
         .output()
         .unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();
-    let complaints = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{printed}\n{complaints}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{printed}\n{stderr}");
     printed
 }
 
 #[test]
-fn each_is_short_and_listed() {
+fn each_example_is_short_and_listed() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let list = fs::read_to_string(directory.join("README.md")).unwrap();
     for entry in fs::read_dir(&directory).unwrap() {

@@ -14,7 +14,7 @@ use servicebus_test_support::built;
 use crate::harness::orders;
 
 /// A namespace whose entities were made in every way.
-async fn grown(builder: servicebus_harness::Builder) -> ServiceBus {
+async fn populated(builder: servicebus_harness::Builder) -> ServiceBus {
     let high = Subscription::new("high").rule(Rule::sql("high", "price > 10"));
     let topology = orders().topic(Topic::new("prices").subscription(high));
     let servicebus = builder.topology(topology).start().await;
@@ -32,9 +32,9 @@ async fn grown(builder: servicebus_harness::Builder) -> ServiceBus {
 #[case(Mode::InProcess)]
 #[case(Mode::Process)]
 #[tokio::test]
-async fn another_namespace_is_the_same(#[case] mode: Mode) {
+async fn an_exported_topology_starts_an_equal_namespace(#[case] mode: Mode) {
     let builder = || ServiceBus::builder().mode(mode).binary(built::emulator());
-    let first = grown(builder()).await;
+    let first = populated(builder()).await;
     let topology = first.topology().await;
     // Both live at once: nothing by which the first is reached is in it.
     let second = builder().topology(topology.clone()).start().await;
@@ -57,8 +57,8 @@ async fn another_namespace_is_the_same(#[case] mode: Mode) {
 }
 
 #[tokio::test]
-async fn an_export_is_kept_in_a_file() {
-    let first = grown(ServiceBus::builder()).await;
+async fn an_export_is_written_to_a_file() {
+    let first = populated(ServiceBus::builder()).await;
     let text = first.topology().await.json().unwrap();
     assert!(
         !text.contains("RootManageSharedAccessKey") && !text.contains("harness-"),
@@ -76,7 +76,7 @@ async fn an_export_is_kept_in_a_file() {
 }
 
 #[tokio::test]
-async fn an_export_is_not_mixed_with_the_builder() {
+async fn an_export_cannot_be_combined_with_the_builder() {
     let servicebus = ServiceBus::start().await;
     let mixed = servicebus.topology().await.queue(Queue::new("more"));
     let error = ServiceBus::builder()
@@ -97,7 +97,7 @@ struct Order {
 }
 
 #[tokio::test]
-async fn messages_are_there_when_the_test_begins() {
+async fn declared_messages_exist_at_the_start() {
     let later = Message::json(Order { total: 3 }).scheduled_in(Duration::from_secs(600));
     let carts = Queue::new("carts").requires_session(true);
     let topology = orders()
@@ -128,7 +128,7 @@ async fn messages_are_there_when_the_test_begins() {
 }
 
 #[tokio::test]
-async fn dead_letters_of_a_subscription_are_in_no_other() {
+async fn declared_dead_letters_are_in_one_subscription() {
     let high = Subscription::new("high").rule(Rule::sql("high", "price > 10"));
     let carts = Subscription::new("carts").requires_session(true);
     let prices = Topic::new("prices").subscription(high).subscription(carts);
@@ -180,7 +180,7 @@ async fn dead_letters_of_a_subscription_are_in_no_other() {
 }
 
 #[tokio::test]
-async fn a_message_for_no_queue_keeps_the_namespace_from_starting() {
+async fn a_message_for_an_unknown_queue_fails_the_start() {
     let topology = orders().message("ordres", "the first");
     let error = ServiceBus::builder()
         .topology(topology)

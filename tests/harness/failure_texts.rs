@@ -14,7 +14,7 @@ pub(crate) const SHORT: Duration = Duration::from_millis(10);
 
 /// Compares a text with its file, without what differs between runs.
 #[track_caller]
-fn assert_reads(name: &str, text: &str) {
+fn assert_text(name: &str, text: &str) {
     insta::assert_snapshot!(name, without_offset(&normalised(text)));
 }
 
@@ -30,11 +30,11 @@ fn without_offset(text: &str) -> String {
 /// Compares the text of an assertion that fails with its file.
 #[track_caller]
 pub(crate) fn assert_fails(name: &str, result: Result<(), AssertionFailed>) {
-    assert_reads(name, &result.expect_err("it should fail").to_string());
+    assert_text(name, &result.expect_err("it should fail").to_string());
 }
 
 #[tokio::test]
-async fn of_200_messages_the_one_that_was_asked_about_is_shown_first() {
+async fn the_selected_one_of_200_messages_is_shown_first() {
     let (_servicebus, orders) = namespace_with_orders().await;
     let order = |number| Message::from("{}").message_id(format!("o-{number}"));
     orders.send_all((0..200).map(order)).await;
@@ -45,7 +45,7 @@ async fn of_200_messages_the_one_that_was_asked_about_is_shown_first() {
 }
 
 #[tokio::test]
-async fn a_duplicate_is_called_one() {
+async fn a_duplicate_is_named() {
     let topology = Topology::new().queue(Queue::new("orders").requires_duplicate_detection(true));
     let servicebus = ServiceBus::builder().topology(topology).start().await;
     let orders = servicebus.queue("orders");
@@ -71,10 +71,10 @@ async fn a_session_out_of_order_names_the_first_two() {
 }
 
 #[tokio::test]
-async fn a_client_that_asked_for_another_name_is_quoted() {
+async fn a_misspelled_entity_name_of_a_client_is_quoted() {
     let (servicebus, _) = namespace_with_orders().await;
     let error = servicebus.queue("ordrs").receive().result().await;
-    assert_reads("misspelt_queue", &error.unwrap_err().to_string());
+    assert_text("misspelt_queue", &error.unwrap_err().to_string());
     let orders = servicebus.queue("orders");
     let expectation = orders.expect_completed().within(SHORT);
     assert_fails("misspelt_queue_of_a_client", expectation.await);
@@ -83,12 +83,12 @@ async fn a_client_that_asked_for_another_name_is_quoted() {
 }
 
 #[tokio::test]
-async fn a_settlement_that_came_too_late_says_by_how_much() {
+async fn a_late_settlement_names_the_end_of_the_lock() {
     let (servicebus, orders) = namespace_with_order().await;
     let locked = orders.receive().await;
     servicebus.clock().advance(Duration::from_secs(61)).await;
     let error = locked.complete().result().await.unwrap_err();
-    assert_reads("lost_lock", &without_line(&format!("{error:?}")));
+    assert_text("lost_lock", &without_line(&format!("{error:?}")));
     let expectation = orders.expect_completed().within(SHORT);
     assert_fails("completed_too_late", expectation.await);
 }
@@ -102,7 +102,7 @@ fn without_line(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn bodies_that_differ_say_where() {
+async fn the_difference_of_bodies_is_located() {
     let (_servicebus, orders) = namespace_with_orders().await;
     let order = Message::from("{\"customer\":\"c-1\",\"total\":12}").message_id("o-17");
     orders.send(order).await;
@@ -115,7 +115,7 @@ async fn bodies_that_differ_say_where() {
 }
 
 #[tokio::test]
-async fn nothing_is_said_of_consumers_where_that_is_not_the_question() {
+async fn receivers_are_mentioned_only_where_they_matter() {
     let (_servicebus, orders) = namespace_with_order().await;
     let expectation = orders.expect_message_count().active(2).within(SHORT);
     assert_fails("a_count", expectation.await);
@@ -125,7 +125,7 @@ async fn nothing_is_said_of_consumers_where_that_is_not_the_question() {
 }
 
 #[tokio::test]
-async fn a_message_that_no_client_receives_says_that_none_is_attached() {
+async fn a_missing_receiver_is_named() {
     let (_servicebus, orders) = namespace_with_order().await;
     let expectation = orders.expect_dead_lettered().within(SHORT);
     assert_fails("no_receiver", expectation.await);
@@ -136,7 +136,7 @@ async fn a_message_that_no_client_receives_says_that_none_is_attached() {
     clippy::large_futures,
     reason = "the futures of the SDK are, which does not matter here"
 )]
-async fn a_client_that_does_not_trust_the_authority_is_told_of() {
+async fn an_untrusted_ca_is_reported() {
     let (servicebus, _) = namespace_with_orders().await;
     let options = ServiceBusClientOptions {
         retry_options: ServiceBusRetryOptions {
@@ -157,15 +157,15 @@ async fn a_client_that_does_not_trust_the_authority_is_told_of() {
     let (_, rest) = rest.split_once(' ').unwrap();
     let file = servicebus.ca_certificate_file().unwrap().display();
     let rest = rest.replace(&file.to_string(), "ca.pem");
-    assert_reads("distrust", &format!("{before} at 127.0.0.1 {rest}"));
+    assert_text("distrust", &format!("{before} at 127.0.0.1 {rest}"));
 }
 
 #[tokio::test]
-async fn errors_that_are_unwrapped_are_sentences() {
+async fn unwrapped_errors_are_readable() {
     let mode = Mode::Process;
     let builder = ServiceBus::builder().topology(orders()).mode(mode);
     let error = builder.binary("/nowhere/emulator").start().result().await;
-    assert_reads(
+    assert_text(
         "no_binary",
         &without_line(&format!("{:?}", error.unwrap_err())),
     );
@@ -173,7 +173,7 @@ async fn errors_that_are_unwrapped_are_sentences() {
 
 #[tokio::test]
 #[should_panic(expected = "after the retry of o-17\norders: expected 1 message completed")]
-async fn a_message_of_the_test_stands_before_the_failure() {
+async fn the_tests_own_message_precedes_the_failure() {
     let (_servicebus, orders) = namespace_with_orders().await;
     assert_completed!(orders, within = SHORT, "after the retry of {}", "o-17").await;
 }

@@ -45,12 +45,12 @@ async fn a_message_that_is_still_waiting() {
 }
 
 #[tokio::test]
-async fn a_message_that_somebody_holds() {
+async fn a_message_that_is_locked() {
     let (_servicebus, orders) = namespace_with_order().await;
     let _locked = orders.receive().await;
 
     let failed = orders.expect_empty().within(SHORT).await;
-    assert_fails("a_message_that_somebody_holds", failed);
+    assert_fails("a_message_that_is_locked", failed);
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn a_message_that_was_not_completed() {
 }
 
 #[tokio::test]
-async fn numbers_that_differ() {
+async fn different_message_counts() {
     let (_servicebus, orders) = namespace_with_orders().await;
     orders
         .send_all((0..12).map(|n| Message::from(n.to_string()).message_id(format!("o-{n}"))))
@@ -112,7 +112,7 @@ async fn numbers_that_differ() {
 }
 
 #[tokio::test]
-async fn messages_that_expired_into_nothing() {
+async fn messages_that_expired_and_were_dropped() {
     let topology = Topology::new().queue(Queue::new("orders"));
     let servicebus = ServiceBus::builder().topology(topology).start().await;
     let orders = servicebus.queue("orders");
@@ -122,7 +122,7 @@ async fn messages_that_expired_into_nothing() {
         .await;
     servicebus.clock().advance(Duration::from_secs(2)).await;
     let failed = orders.expect_dead_lettered().within(SHORT).await;
-    assert_fails("messages_that_expired_into_nothing", failed);
+    assert_fails("messages_that_expired_and_were_dropped", failed);
 }
 
 #[tokio::test]
@@ -142,20 +142,20 @@ async fn an_operation_that_panics_names_the_line_of_the_test() {
 }
 
 #[test]
-fn a_failed_sentence_panics_at_the_line_of_the_test() {
+fn a_failed_assertion_panics_at_the_line_of_the_test() {
     if built::is_child() {
-        return built::play(fail_on_purpose());
+        return built::run_child(fail_on_purpose());
     }
-    let test = "harness::failures::a_failed_sentence_panics_at_the_line_of_the_test";
-    let output = built::again(test).output().unwrap();
-    let complaints = String::from_utf8_lossy(&output.stderr);
+    let test = "harness::failures::a_failed_assertion_panics_at_the_line_of_the_test";
+    let output = built::rerun(test).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
-        complaints.contains(&format!("panicked at {}:", file!())),
-        "{complaints}"
+        stderr.contains(&format!("panicked at {}:", file!())),
+        "{stderr}"
     );
     assert!(
-        complaints.contains("orders: expected 1 message completed, found none within 0.01 s"),
-        "{complaints}"
+        stderr.contains("orders: expected 1 message completed, found none within 0.01 s"),
+        "{stderr}"
     );
 }
 
@@ -173,11 +173,11 @@ async fn a_message_that_is_not_deferred() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_deferred_and_should_be_done() {
+async fn a_deferred_message_that_should_be_completed() {
     let (_servicebus, orders) = namespace_with_order().await;
     orders.receive().await.defer().await;
     assert_fails(
-        "a_message_that_is_deferred_and_should_be_done",
+        "a_deferred_message_that_should_be_completed",
         orders.expect_completed().within(SHORT).await,
     );
 }
@@ -193,7 +193,7 @@ async fn a_message_that_should_not_be_deferred() {
 }
 
 #[tokio::test]
-async fn whether_a_message_will_be_deferred_is_open_while_somebody_holds_it() {
+async fn not_deferred_is_undecided_while_a_message_is_locked() {
     let (_servicebus, orders) = namespace_with_order().await;
     let _locked = orders.receive().await;
     let errors = [
@@ -291,7 +291,7 @@ async fn a_transfer_that_failed_for_another_reason() {
 }
 
 #[tokio::test]
-async fn a_message_that_was_forwarded_and_is_looked_for() {
+async fn a_missing_message_that_was_forwarded() {
     let (servicebus, _) = namespace_with_orders().await;
     servicebus.create_queue(Queue::new("audit")).await;
     let orders = servicebus.queue("orders");
@@ -299,7 +299,7 @@ async fn a_message_that_was_forwarded_and_is_looked_for() {
     orders.send(Message::from("{}").message_id("o-17")).await;
     servicebus.wait_idle().await;
     assert_fails(
-        "a_message_that_was_forwarded_and_is_looked_for",
+        "a_missing_message_that_was_forwarded",
         orders.expect_deferred().within(SHORT).await,
     );
 }
@@ -337,13 +337,13 @@ async fn a_lock_that_was_not_renewed() {
 }
 
 #[tokio::test]
-async fn a_lock_that_somebody_renewed() {
+async fn a_lock_that_was_renewed() {
     let (_servicebus, orders) = namespace_with_order().await;
     let mut received = orders.receive().await;
     received.renew_lock().await;
     // What has happened is reported at once, although the lock keeps the namespace from becoming idle.
     assert_fails(
-        "a_lock_that_somebody_renewed",
+        "a_lock_that_was_renewed",
         orders.expect_lock_not_renewed().await,
     );
 }
@@ -366,16 +366,16 @@ async fn a_delivery_that_should_not_have_happened() {
 }
 
 #[tokio::test]
-async fn a_deferred_message_that_somebody_holds() {
+async fn a_deferred_message_that_is_locked() {
     let (_servicebus, orders) = namespace_with_order().await;
     let number = orders.receive().await.defer().await;
     let _locked = orders.receive_deferred(number).await;
     let failed = orders.expect_completed().within(SHORT).await;
-    assert_fails("a_deferred_message_that_somebody_holds", failed);
+    assert_fails("a_deferred_message_that_is_locked", failed);
 }
 
 #[tokio::test]
-async fn assertions_about_a_queue_that_is_not_there() {
+async fn assertions_about_a_missing_queue() {
     let (servicebus, _) = namespace_with_orders().await;
     let unknown = servicebus.queue("ordres");
     let errors = [

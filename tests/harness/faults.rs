@@ -26,7 +26,7 @@ async fn failure(test: impl Future<Output = ()> + Send + 'static) -> String {
 }
 
 #[tokio::test]
-async fn a_discharge_whose_reply_is_lost_happens_all_the_same() {
+async fn a_discharge_with_a_lost_reply_is_applied() {
     let servicebus = bus().await;
     let faults = servicebus.faults();
     let fault = faults.on(Operation::Discharge).entity("orders").nth(2);
@@ -40,7 +40,7 @@ async fn a_discharge_whose_reply_is_lost_happens_all_the_same() {
         }
     };
     let transaction = transaction_client.send("orders", "b").await;
-    transaction.commit_unheard(fired).await;
+    transaction.commit_without_reply(fired).await;
     assert_eq!(fault.hits().await, 1);
     let orders = servicebus.queue("orders");
     assert_message_count!(orders, active = 2).await;
@@ -72,7 +72,7 @@ async fn a_fault_that_never_fired_fails_the_test_when_the_namespace_is_dropped()
         transaction_client.send("audit", "b").await.commit().await;
     });
     assert_eq!(
-        unplaced(&failure.await),
+        without_locations(&failure.await),
         r#"a fault never fired: on(Operation::Discharge).entity("orders").nth(2).lose_reply()
   only 1 discharge came, and 1 in other entities
   scripted at tests/harness/faults.rs:…
@@ -95,7 +95,7 @@ async fn a_fault_that_never_fired_fails_the_test_when_the_namespace_is_stopped()
         servicebus.stop().await;
     });
     assert_eq!(
-        unplaced(&failure.await),
+        without_locations(&failure.await),
         "a fault never fired: on(Operation::Discharge).nth(1).lose_reply()
   no discharge came
   scripted at tests/harness/faults.rs:…
@@ -104,7 +104,7 @@ hint: have the test do what the fault is on, or take the fault out with `remove(
 }
 
 #[tokio::test]
-async fn a_fault_whose_entity_was_passed_by_says_so() {
+async fn an_unfired_fault_counts_operations_on_other_entities() {
     let failure = failure(async {
         let servicebus = bus().await;
         let orders = servicebus
@@ -121,7 +121,7 @@ async fn a_fault_whose_entity_was_passed_by_says_so() {
 }
 
 #[tokio::test]
-async fn what_lacked_something_is_told_from_what_was_elsewhere() {
+async fn an_unfired_fault_distinguishes_near_matches() {
     let failure = failure(async {
         let servicebus = bus().await;
         let faults = servicebus.faults();
@@ -145,7 +145,7 @@ async fn what_lacked_something_is_told_from_what_was_elsewhere() {
         servicebus.queue("orders").receive_and_delete().await;
     });
     assert_eq!(
-        unplaced(&failure.await),
+        without_locations(&failure.await),
         r#"a fault never fired: on(Operation::Send).entity("orders").message_id("o-1").application_property("color", "red").nth(1).reject("com.microsoft:timeout")
   2 sends came, without what was asked for, and 1 in other entities
   scripted at tests/harness/faults.rs:…
@@ -157,7 +157,7 @@ hint: have the test do what the fault is on, or take the fault out with `remove(
 }
 
 #[tokio::test]
-async fn a_test_that_fails_already_fails_with_its_own_words() {
+async fn a_failing_test_keeps_its_own_failure() {
     let failure = failure(async {
         let servicebus = bus().await;
         servicebus
@@ -182,7 +182,7 @@ async fn a_fault_that_was_removed_need_not_fire() {
 }
 
 #[tokio::test]
-async fn a_fault_that_cannot_be_is_refused_with_what_can() {
+async fn an_impossible_fault_is_refused_with_the_possible_ones() {
     let servicebus = bus().await;
     let zeroth = servicebus.faults().on(Operation::Discharge).nth(0);
     let refused = error_of(zeroth.apply(Effect::lose_reply())).await;
@@ -197,7 +197,7 @@ async fn a_fault_that_cannot_be_is_refused_with_what_can() {
 }
 
 /// A failure without the lines of this file.
-fn unplaced(failure: &str) -> String {
+fn without_locations(failure: &str) -> String {
     let lines = failure
         .lines()
         .map(|line| match line.split_once("faults.rs:") {

@@ -47,7 +47,7 @@ fn orders() -> Topology {
 }
 
 #[servicebus_harness::test]
-async fn without_arguments_it_is_the_namespace_of_start(servicebus: ServiceBus) {
+async fn without_arguments_it_is_the_default_namespace(servicebus: ServiceBus) {
     assert_message_count!(servicebus.queue("queue.1"), active = 0).await;
 }
 

@@ -36,7 +36,7 @@ async fn anything_that_turns_into_a_message_can_be_sent() {
 }
 
 #[tokio::test]
-async fn what_a_sender_says_arrives() {
+async fn all_properties_of_a_sent_message_arrive() {
     let (_servicebus, orders) = namespace_with_orders().await;
     let message = Message::from("hello")
         .message_id("o-17")
@@ -70,7 +70,7 @@ async fn what_a_sender_says_arrives() {
 }
 
 #[tokio::test]
-async fn peek_sees_every_message_and_touches_none() {
+async fn peek_returns_every_message_and_locks_none() {
     let (_servicebus, orders) = namespace_with_orders().await;
     orders.send_all((0..250).map(|n| n.to_string())).await;
     let _locked = orders.receive().await;
@@ -91,7 +91,7 @@ async fn peek_sees_every_message_and_touches_none() {
 }
 
 #[tokio::test]
-async fn handles_print_their_paths() {
+async fn clients_display_their_paths() {
     let (_servicebus, orders) = namespace_with_orders().await;
     assert_eq!(orders.path(), "orders");
     assert_eq!(orders.dead_letters().path(), "orders/$DeadLetterQueue");
@@ -102,7 +102,7 @@ async fn handles_print_their_paths() {
 }
 
 #[tokio::test]
-async fn an_unknown_queue_fails_with_the_known_ones() {
+async fn an_unknown_queue_error_lists_the_known_ones() {
     let topology = Topology::new()
         .queue(Queue::new("billing"))
         .queue(Queue::new("orders"));
@@ -129,7 +129,7 @@ async fn an_unknown_queue_fails_with_the_known_ones() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_not_taken_fails_with_the_reason() {
+async fn a_refused_message_fails_with_the_reason() {
     let (_servicebus, orders) = namespace_with_orders().await;
     let error = orders.send(vec![0; 300 * 1024]).result().await.unwrap_err();
     let text = error.to_string();
@@ -139,7 +139,7 @@ async fn a_message_that_is_not_taken_fails_with_the_reason() {
 }
 
 #[tokio::test]
-async fn the_connection_is_opened_anew_when_it_is_lost() {
+async fn a_lost_connection_is_reopened() {
     let (servicebus, orders) = namespace_with_orders().await;
     orders.send("before").await;
     servicebus.reset().await;

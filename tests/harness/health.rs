@@ -48,7 +48,7 @@ fn panic_in(entity: &str) -> Message {
 }
 
 #[tokio::test]
-async fn a_queue_that_breaks_refuses_with_the_reason_and_others_go_on() {
+async fn a_failed_queue_refuses_operations_and_others_continue() {
     let failure = failure(|servicebus| async move {
         let (back, other) = (servicebus.queue("back"), servicebus.queue("other"));
         back.send("lost").await;
@@ -71,7 +71,7 @@ async fn a_queue_that_breaks_refuses_with_the_reason_and_others_go_on() {
 }
 
 #[tokio::test]
-async fn a_target_that_breaks_leaves_nothing_carried_and_its_source_whole() {
+async fn a_failed_forwarding_target_leaves_its_source_unchanged() {
     let failure = failure(|servicebus| async move {
         let front = servicebus.queue("front");
         front.send(panic_in("back")).await;
@@ -85,7 +85,7 @@ async fn a_target_that_breaks_leaves_nothing_carried_and_its_source_whole() {
 }
 
 #[tokio::test]
-async fn a_subscription_that_breaks_costs_no_other_one_its_messages() {
+async fn a_failed_subscription_does_not_affect_others() {
     let failure = failure(|servicebus| async move {
         let news = servicebus.topic("news");
         news.send(panic_in("news/Subscriptions/one")).await;
@@ -98,7 +98,7 @@ async fn a_subscription_that_breaks_costs_no_other_one_its_messages() {
 }
 
 #[tokio::test]
-async fn a_commit_that_breaks_is_answered_and_leaves_nothing_carried() {
+async fn a_failed_commit_is_answered_and_applies_nothing() {
     let failure = failure(|servicebus| async move {
         let mut transaction_client = TransactionClient::connect(&servicebus).await;
         let transaction = transaction_client.send("front", "first").await;
@@ -130,7 +130,7 @@ async fn a_commit_that_breaks_is_answered_and_leaves_nothing_carried() {
 }
 
 #[tokio::test]
-async fn time_goes_on_where_what_is_due_breaks_an_entity() {
+async fn time_advances_after_an_entity_fails() {
     let failure = failure(|servicebus| async move {
         let (back, other) = (servicebus.queue("back"), servicebus.queue("other"));
         let minute = Duration::from_secs(60);

@@ -19,18 +19,18 @@ use servicebus_test_support::{
     built,
 };
 
-use super::keep::Failing;
+use super::keep::FailingTest;
 
 #[test]
-fn the_link_of_a_kept_namespace_shows_the_story_of_the_message() {
+fn the_link_of_a_kept_namespace_shows_the_timeline_of_the_message() {
     if built::is_child() {
-        return built::play(charge_a_bad_order());
+        return built::run_child(charge_a_bad_order());
     }
     if browser::is_left_out() {
         return;
     }
-    let mut test = Failing::start(
-        "harness::inspector::the_link_of_a_kept_namespace_shows_the_story_of_the_message",
+    let mut test = FailingTest::start(
+        "harness::inspector::the_link_of_a_kept_namespace_shows_the_timeline_of_the_message",
         "in-process",
     );
     let link = test.rendered("inspector");
@@ -52,7 +52,7 @@ fn the_link_of_a_kept_namespace_shows_the_story_of_the_message() {
 #[test]
 fn a_failed_test_leaves_a_report_that_explains_it_without_the_emulator() {
     if built::is_child() {
-        return built::play(charge_a_bad_order());
+        return built::run_child(charge_a_bad_order());
     }
     if browser::is_left_out() {
         return;
@@ -61,16 +61,13 @@ fn a_failed_test_leaves_a_report_that_explains_it_without_the_emulator() {
         "harness::inspector::a_failed_test_leaves_a_report_that_explains_it_without_the_emulator";
     let reports = directory("reports");
     let _ = fs::remove_dir_all(&reports);
-    let mut child = built::again(test);
+    let mut child = built::rerun(test);
     child.env(REPORT_VARIABLE, &reports).stdout(Stdio::null());
     let output = child.output().unwrap();
     assert!(!output.status.success());
-    let complaints = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     let report = reports.join(format!("{}.html", test.replace("::", ".")));
-    assert!(
-        complaints.contains(&report.display().to_string()),
-        "{complaints}"
-    );
+    assert!(stderr.contains(&report.display().to_string()), "{stderr}");
 
     // Neither the emulator nor the process that it was in lives any more.
     let mut browser = Browser::start(directory("reading"));
@@ -100,10 +97,10 @@ fn a_failed_test_leaves_a_report_that_explains_it_without_the_emulator() {
 #[test]
 fn a_test_that_passes_leaves_no_report() {
     if built::is_child() {
-        return built::play(async { ServiceBus::start().await.stop().await });
+        return built::run_child(async { ServiceBus::start().await.stop().await });
     }
     let reports = directory("none");
-    let output = built::again("harness::inspector::a_test_that_passes_leaves_no_report")
+    let output = built::rerun("harness::inspector::a_test_that_passes_leaves_no_report")
         .env(REPORT_VARIABLE, &reports)
         .output()
         .unwrap();

@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use crate::harness::{error_of, namespace_with_orders, orders, waiting::until_gone};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fifty_buses_at_once_do_not_meet() {
+async fn fifty_concurrent_namespaces_are_isolated() {
     let mut tests = JoinSet::new();
     for number in 0..50 {
         tests.spawn(async move {
@@ -34,7 +34,7 @@ async fn fifty_buses_at_once_do_not_meet() {
 }
 
 #[tokio::test]
-async fn the_ports_are_those_that_every_client_knows() {
+async fn the_ports_are_the_default_ports() {
     let servicebus = ServiceBus::start().await;
     assert_eq!(servicebus.endpoints().amqp.port(), 5672);
     assert_eq!(servicebus.endpoints().http.port(), 5300);
@@ -51,7 +51,7 @@ async fn the_ports_are_those_that_every_client_knows() {
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
-async fn a_paused_runtime_waits_for_real_things() {
+async fn operations_work_on_a_paused_runtime() {
     let (_servicebus, orders) = namespace_with_orders().await;
     orders.send("hello").await;
     assert_message_count!(orders, active = 1).await;
@@ -69,7 +69,7 @@ async fn a_paused_runtime_waits_for_real_things() {
 }
 
 #[test]
-fn any_executor_will_do() {
+fn operations_work_on_any_executor() {
     block_on(async {
         let (servicebus, _) = namespace_with_orders().await;
         servicebus.queue("orders").send("hello").await;
@@ -78,7 +78,7 @@ fn any_executor_will_do() {
 }
 
 #[test]
-fn a_panicking_test_leaves_nothing() {
+fn a_panicking_test_ends_its_emulator() {
     let (sender, receiver) = std::sync::mpsc::channel();
     let test = thread::spawn(move || {
         block_on(async {
@@ -162,7 +162,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 #[tokio::test]
-async fn ports_that_are_taken_are_named_with_their_addresses() {
+async fn ports_in_use_are_named_with_their_addresses() {
     // HTTP where AMQP listens already, at any address.
     let bus = ServiceBus::builder().mode(Mode::InProcess);
     let error = bus.ports(5672, 8443).start().result().await.unwrap_err();

@@ -17,18 +17,18 @@ use crate::harness::waiting::until_gone;
 use servicebus_test_support::built;
 
 /// A test that fails in a process of its own, where its namespace is to be kept.
-pub(super) struct Failing {
+pub(super) struct FailingTest {
     pub(super) child: Child,
-    complaints: BufReader<ChildStderr>,
+    stderr: BufReader<ChildStderr>,
 }
 
-impl Failing {
+impl FailingTest {
     pub(super) fn start(test: &str, mode: &str) -> Self {
         Self::start_with(test, mode, &[])
     }
 
     fn start_with(test: &str, mode: &str, variables: &[(&str, &Path)]) -> Self {
-        let mut child = built::again(test)
+        let mut child = built::rerun(test)
             .envs(variables.iter().copied())
             .env(KEEP_VARIABLE, "1")
             .env(MODE_VARIABLE, mode)
@@ -39,8 +39,8 @@ impl Failing {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let complaints = BufReader::new(child.stderr.take().unwrap());
-        Self { child, complaints }
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        Self { child, stderr }
     }
 
     /// Reads up to the line that begins like this, and returns its rest.
@@ -48,7 +48,7 @@ impl Failing {
         let mut read = String::new();
         loop {
             let mut line = String::new();
-            let length = self.complaints.read_line(&mut line).unwrap();
+            let length = self.stderr.read_line(&mut line).unwrap();
             assert!(length > 0, "no line begins with {beginning:?} in:\n{read}");
             if let Some(rest) = line.trim().strip_prefix(beginning) {
                 return rest.trim().to_owned();
@@ -89,9 +89,9 @@ impl Failing {
 #[test]
 fn a_namespace_in_process_stays_until_enter_is_pressed() {
     if built::is_child() {
-        return built::play(fail());
+        return built::run_child(fail());
     }
-    let mut test = Failing::start(
+    let mut test = FailingTest::start(
         "harness::keep::a_namespace_in_process_stays_until_enter_is_pressed",
         "in-process",
     );
@@ -108,13 +108,14 @@ fn a_namespace_in_process_stays_until_enter_is_pressed() {
 #[test]
 fn a_report_is_written_before_the_end_of_the_test_waits() {
     if built::is_child() {
-        return built::play(fail());
+        return built::run_child(fail());
     }
     let test = "harness::keep::a_report_is_written_before_the_end_of_the_test_waits";
     let reports = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report-of-what-is-kept");
     let report = reports.join(format!("{}.html", test.replace("::", ".")));
     let _ = fs::remove_file(&report);
-    let mut test = Failing::start_with(test, "in-process", &[(REPORT_VARIABLE, reports.as_path())]);
+    let mut test =
+        FailingTest::start_with(test, "in-process", &[(REPORT_VARIABLE, reports.as_path())]);
     test.rendered("it ends when you press Enter");
     let text = fs::read_to_string(&report).unwrap();
     assert!(text.contains("hello"), "{text}");
@@ -126,9 +127,9 @@ fn a_report_is_written_before_the_end_of_the_test_waits() {
 #[test]
 fn a_namespace_in_process_ends_where_standard_input_is_closed_and_says_so() {
     if built::is_child() {
-        return built::play(fail());
+        return built::run_child(fail());
     }
-    let mut test = Failing::start(
+    let mut test = FailingTest::start(
         "harness::keep::a_namespace_in_process_ends_where_standard_input_is_closed_and_says_so",
         "in-process",
     );
@@ -140,12 +141,12 @@ fn a_namespace_in_process_ends_where_standard_input_is_closed_and_says_so() {
 }
 
 #[test]
-fn a_namespace_in_a_process_of_its_own_stays_when_the_tests_are_over() {
+fn a_namespace_in_a_child_process_outlives_the_tests() {
     if built::is_child() {
-        return built::play(fail());
+        return built::run_child(fail());
     }
-    let mut test = Failing::start(
-        "harness::keep::a_namespace_in_a_process_of_its_own_stays_when_the_tests_are_over",
+    let mut test = FailingTest::start(
+        "harness::keep::a_namespace_in_a_child_process_outlives_the_tests",
         "process",
     );
     let address = test.address();
@@ -162,13 +163,13 @@ fn a_namespace_in_a_process_of_its_own_stays_when_the_tests_are_over() {
 #[test]
 fn a_test_that_passes_keeps_nothing() {
     if built::is_child() {
-        return built::play(pass());
+        return built::run_child(pass());
     }
     for mode in ["in-process", "process"] {
-        let mut test = Failing::start("harness::keep::a_test_that_passes_keeps_nothing", mode);
+        let mut test = FailingTest::start("harness::keep::a_test_that_passes_keeps_nothing", mode);
         let address = test.rendered("listening at").parse().unwrap();
         let mut rest = String::new();
-        test.complaints.read_to_string(&mut rest).unwrap();
+        test.stderr.read_to_string(&mut rest).unwrap();
         assert!(test.child.wait().unwrap().success(), "{rest}");
         assert!(!rest.contains(KEEP_VARIABLE), "{rest}");
         until_gone(address);

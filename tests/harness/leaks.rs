@@ -82,7 +82,7 @@ hint: o-18 was never received: no client is attached to other"#
 }
 
 #[test]
-fn a_stop_looks_too() {
+fn a_stop_checks_for_leaks() {
     let failure = failure_of(|servicebus| async move {
         servicebus.queue("orders").send("hello").await;
         servicebus.stop().await;
@@ -91,7 +91,7 @@ fn a_stop_looks_too() {
 }
 
 #[test]
-fn a_test_that_fails_already_is_left_alone() {
+fn a_failing_test_is_not_checked_for_leaks() {
     let failure = failure_of(|servicebus| async move {
         servicebus.queue("orders").send("hello").await;
         panic::resume_unwind(Box::new("its own reason".to_owned()));

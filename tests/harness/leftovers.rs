@@ -56,7 +56,7 @@ fn until_nothing_is_left(before: Resources) {
 }
 
 /// Runs what a child has to do, and expects that it leaves nothing.
-fn judged(test: &str, part: impl Fn()) {
+fn assert_leaves_nothing(test: &str, part: impl Fn()) {
     if built::is_child() {
         // Once before counting: what is made once in a process is no leftover.
         part();
@@ -68,8 +68,8 @@ fn judged(test: &str, part: impl Fn()) {
     let raised = r#"ulimit -Sn "$(ulimit -Hn)"; exec "$0" "$@""#;
     let output = again_through(&["/bin/sh", "-c", raised], test).output();
     let output = output.unwrap();
-    let complaints = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{complaints}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
 }
 
 fn block_on(part: impl Future<Output = ()>) {
@@ -81,7 +81,7 @@ fn block_on(part: impl Future<Output = ()>) {
 
 #[test]
 fn a_panicking_test_leaves_no_thread_and_no_file() {
-    judged(
+    assert_leaves_nothing(
         "harness::leftovers::a_panicking_test_leaves_no_thread_and_no_file",
         || {
             let test = thread::spawn(|| {
@@ -100,7 +100,7 @@ fn a_panicking_test_leaves_no_thread_and_no_file() {
 /// As `cargo test` does on two processors: each test has a thread and a runtime of its own, and two run at a time.
 #[test]
 fn a_thousand_tests_in_one_process_leave_nothing() {
-    judged(
+    assert_leaves_nothing(
         "harness::leftovers::a_thousand_tests_in_one_process_leave_nothing",
         || {
             let worker = || {
@@ -126,9 +126,9 @@ async fn send_and_receive() {
 }
 
 #[test]
-fn two_hundred_tests_side_by_side_do_not_meet() {
-    judged(
-        "harness::leftovers::two_hundred_tests_side_by_side_do_not_meet",
+fn two_hundred_parallel_tests_are_isolated() {
+    assert_leaves_nothing(
+        "harness::leftovers::two_hundred_parallel_tests_are_isolated",
         || {
             block_on(async {
                 let mut tests = JoinSet::new();
@@ -153,14 +153,14 @@ fn two_hundred_tests_side_by_side_do_not_meet() {
 
 /// Two processes with a test each are what two tests in one run of nextest are.
 #[test]
-fn tests_in_processes_of_their_own_do_not_meet() {
-    const TEST: &str = "harness::leftovers::tests_in_processes_of_their_own_do_not_meet";
+fn tests_in_separate_processes_are_isolated() {
+    const TEST: &str = "harness::leftovers::tests_in_separate_processes_are_isolated";
     if built::is_child() {
-        return built::play(report_and_wait());
+        return built::run_child(report_and_wait());
     }
     let mut tests: Vec<_> = (0..2)
         .map(|_| {
-            let mut test = built::again(TEST);
+            let mut test = built::rerun(TEST);
             test.stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .spawn()
@@ -201,7 +201,7 @@ async fn report_and_wait() {
 
 /// The test of this name in a process of its own, started by another program, which is given it with its arguments.
 fn again_through(program: &[&str], test: &str) -> Command {
-    let own = built::again(test);
+    let own = built::rerun(test);
     let mut command = Command::new(program[0]);
     command.args(&program[1..]).arg(own.get_program());
     command.args(own.get_args());

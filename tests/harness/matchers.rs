@@ -17,7 +17,7 @@ fn order(id: &str, total: u32) -> Message {
 }
 
 #[tokio::test]
-async fn messages_that_are_gone_are_told_apart() {
+async fn recorded_messages_are_selected_by_content() {
     let (_servicebus, orders) = namespace_with_orders().await;
     orders.send_all([order("o-1", 3), order("o-2", 30)]).await;
     orders.receive().await.complete().await;
@@ -66,7 +66,7 @@ async fn messages_that_are_gone_are_told_apart() {
 }
 
 #[tokio::test]
-async fn messages_that_lie_there_are_told_apart() {
+async fn present_messages_are_selected_by_content() {
     let (_servicebus, orders) = namespace_with_orders().await;
     for total in [3, 30] {
         orders.send(order("o-1", total)).await;
@@ -109,7 +109,7 @@ async fn messages_that_lie_there_are_told_apart() {
 }
 
 #[tokio::test]
-async fn messages_are_known_by_their_bodies_wherever_they_went() {
+async fn messages_are_selected_by_body_in_every_state() {
     let topology = Topology::new()
         .queue(Queue::new("inbox").forward_to("orders"))
         .queue(Queue::new("orders").dead_lettering_on_message_expiration(true))
@@ -137,13 +137,13 @@ async fn messages_are_known_by_their_bodies_wherever_they_went() {
 }
 
 #[tokio::test]
-async fn other_bodies_are_listed_with_what_differs() {
+async fn other_bodies_are_listed_with_their_differences() {
     let (_servicebus, orders) = namespace_with_orders().await;
     orders.send(order("o-17", 3)).await;
     orders.receive().await.complete().await;
     let failed = orders.expect_completed().body_json(json!({"total": 4}));
     assert_fails(
-        "other_bodies_are_listed_with_what_differs",
+        "other_bodies_are_listed_with_their_differences",
         failed.within(SHORT).await,
     );
 }
@@ -163,7 +163,7 @@ async fn a_message_that_was_completed_and_should_not_have_been() {
 }
 
 #[tokio::test]
-async fn opposites_are_seen_to_fail() {
+async fn negative_assertions_fail() {
     let topology = Topology::new()
         .queue(Queue::new("inbox").forward_to("orders"))
         .queue(Queue::new("orders"));
@@ -202,7 +202,7 @@ async fn opposites_are_seen_to_fail() {
 }
 
 #[tokio::test]
-async fn what_differs_stands_with_each_message_that_lies_there() {
+async fn each_present_message_is_listed_with_its_difference() {
     let (_servicebus, orders) = namespace_with_orders().await;
     orders.send(order("o-17", 3)).await;
     orders.receive().await.defer().await;

@@ -42,7 +42,7 @@ async fn a_poison_message_is_dead_lettered_in_every_mode(#[case] mode: Mode) {
 
 #[cfg(not(feature = "container"))]
 #[tokio::test]
-async fn a_mode_whose_feature_is_off_says_which() {
+async fn a_disabled_mode_names_its_feature() {
     let started = ServiceBus::builder()
         .mode(Mode::Container)
         .start()
@@ -60,9 +60,9 @@ async fn a_mode_whose_feature_is_off_says_which() {
 }
 
 #[test]
-fn the_environment_picks_the_mode() {
+fn the_environment_selects_the_mode() {
     if built::is_child() {
-        return built::play(start_as_the_environment_says());
+        return built::run_child(start_in_the_mode_of_the_environment());
     }
     for (value, expected) in [
         ("process", "started in mode process"),
@@ -76,7 +76,7 @@ fn the_environment_picks_the_mode() {
             "the namespace that SERVICEBUS_CONNECTION_STRING names, which is not set",
         ),
     ] {
-        let output = built::again("harness::modes::the_environment_picks_the_mode")
+        let output = built::rerun("harness::modes::the_environment_selects_the_mode")
             .env(MODE_VARIABLE, value)
             .env_remove(CONNECTION_STRING_VARIABLE)
             .env("SERVICEBUS_EMULATOR_BIN", built::emulator())
@@ -88,7 +88,7 @@ fn the_environment_picks_the_mode() {
 }
 
 #[expect(clippy::print_stdout, reason = "the test above reads it")]
-async fn start_as_the_environment_says() {
+async fn start_in_the_mode_of_the_environment() {
     match ServiceBus::builder().start().result().await {
         Ok(servicebus) => println!("started in mode {}", servicebus.mode()),
         Err(error) => println!("{error}"),
@@ -96,12 +96,12 @@ async fn start_as_the_environment_says() {
 }
 
 #[test]
-fn settings_of_an_emulator_beside_the_tests_are_not_theirs() {
+fn settings_of_another_emulator_are_not_inherited() {
     if built::is_child() {
-        return built::play(start_as_the_environment_says());
+        return built::run_child(start_in_the_mode_of_the_environment());
     }
-    let test = "harness::modes::settings_of_an_emulator_beside_the_tests_are_not_theirs";
-    let output = built::again(test)
+    let test = "harness::modes::settings_of_another_emulator_are_not_inherited";
+    let output = built::rerun(test)
         .env(MODE_VARIABLE, "process")
         .env_remove(CONNECTION_STRING_VARIABLE)
         .env("SERVICEBUS_EMULATOR_BIN", built::emulator())
@@ -114,9 +114,9 @@ fn settings_of_an_emulator_beside_the_tests_are_not_theirs() {
 }
 
 #[test]
-fn the_environment_says_how_long_a_test_waits() {
+fn the_environment_sets_the_default_wait() {
     if built::is_child() {
-        return built::play(wait_as_the_environment_says());
+        return built::run_child(wait_as_long_as_the_environment_sets());
     }
     for (value, expected) in [
         (
@@ -131,7 +131,7 @@ fn the_environment_says_how_long_a_test_waits() {
             ["SERVICEBUS_HARNESS_WITHIN is \"soon\"; allowed: seconds, such as 20 or 0.5"; 2],
         ),
     ] {
-        let output = built::again("harness::modes::the_environment_says_how_long_a_test_waits")
+        let output = built::rerun("harness::modes::the_environment_sets_the_default_wait")
             .env(WITHIN_VARIABLE, value)
             .output()
             .unwrap();
@@ -143,7 +143,7 @@ fn the_environment_says_how_long_a_test_waits() {
 }
 
 #[expect(clippy::print_stdout, reason = "the test above reads it")]
-async fn wait_as_the_environment_says() {
+async fn wait_as_long_as_the_environment_sets() {
     let servicebus = match ServiceBus::start().result().await {
         Ok(servicebus) => servicebus,
         Err(error) => return println!("{error}"),

@@ -23,14 +23,14 @@ use servicebus_test_support::built;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// An emulator of which a child knows a connection string and the authority.
-struct Elsewhere {
+struct ExternalNamespace {
     servicebus: ServiceBus,
     authority: PathBuf,
     /// The test that the child plays.
     test: String,
 }
 
-impl Elsewhere {
+impl ExternalNamespace {
     async fn start(test: &str) -> Self {
         let bus = ServiceBus::builder().mode(Mode::Process);
         let bus = bus.binary(built::emulator()).topology(Topology::new());
@@ -47,7 +47,7 @@ impl Elsewhere {
 
     /// The test in a process that knows nothing else of the emulator.
     fn command(&self) -> Command {
-        let mut command = built::again(&self.test);
+        let mut command = built::rerun(&self.test);
         let string = self.servicebus.tls_admin_connection_string();
         command
             .env(MODE_VARIABLE, "namespace")
@@ -58,11 +58,11 @@ impl Elsewhere {
     }
 
     /// Plays the test, and returns what it said.
-    async fn play(&self) -> String {
+    async fn run_child(&self) -> String {
         output(self.command()).await.1
     }
 
-    async fn assert_plays(&self) {
+    async fn assert_passes(&self) {
         let (succeeded, said) = output(self.command()).await;
         assert!(succeeded, "{said}");
     }
@@ -77,7 +77,7 @@ impl Elsewhere {
     }
 }
 
-impl Drop for Elsewhere {
+impl Drop for ExternalNamespace {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.authority);
     }
@@ -92,25 +92,29 @@ async fn output(mut command: Command) -> (bool, String) {
 }
 
 /// Runs the part of the test in a child, else the test around it.
-fn either(test: &str, part: impl Future<Output = ()>, whole: impl AsyncFnOnce(&Elsewhere)) {
+fn with_child(
+    test: &str,
+    part: impl Future<Output = ()>,
+    whole: impl AsyncFnOnce(&ExternalNamespace),
+) {
     if built::is_child() {
-        return built::play(part);
+        return built::run_child(part);
     }
-    built::play(async {
-        let elsewhere = Elsewhere::start(test).await;
-        whole(&elsewhere).await;
+    built::run_child(async {
+        let external = ExternalNamespace::start(test).await;
+        whole(&external).await;
     });
 }
 
 #[test]
-fn handles_and_assertions_work_and_nothing_stays() {
-    let test = "handles_and_assertions_work_and_nothing_stays";
-    either(test, work(), async |elsewhere| {
-        elsewhere.assert_plays().await;
+fn clients_and_assertions_work_and_entities_are_deleted() {
+    let test = "clients_and_assertions_work_and_entities_are_deleted";
+    with_child(test, work(), async |external| {
+        external.assert_passes().await;
         for queue in ["orders", "inbox", "later"] {
-            assert!(!elsewhere.has(queue).await, "{queue} was left");
+            assert!(!external.has(queue).await, "{queue} was left");
         }
-        let topics = elsewhere.servicebus.topic("prices").counts().result().await;
+        let topics = external.servicebus.topic("prices").counts().result().await;
         assert_eq!(topics.unwrap_err().kind(), ErrorKind::EntityNotFound);
     });
 }
@@ -226,8 +230,8 @@ async fn unchecked(servicebus: &ServiceBus) {
         "what a namespace holds as a topology",
     ];
     for (error, what) in errors.iter().zip(expected) {
-        let told = error.contains("could not check: ") && error.contains(what);
-        assert!(told, "{error}");
+        let is_reported = error.contains("could not check: ") && error.contains(what);
+        assert!(is_reported, "{error}");
     }
     let clock = servicebus.clock();
     let waited = clock.advance(2 * SECOND).result().await.unwrap_err();
@@ -245,7 +249,7 @@ async fn unchecked(servicebus: &ServiceBus) {
 }
 
 #[test]
-fn what_cannot_be_checked_is_skipped_where_that_is_asked_for_and_told_at_the_end() {
+fn uncheckable_assertions_are_skipped_and_reported_on_request() {
     let skips = async {
         let servicebus = ServiceBus::builder().topology(orders()).start().await;
         let orders = servicebus.queue("orders");
@@ -256,9 +260,9 @@ fn what_cannot_be_checked_is_skipped_where_that_is_asked_for_and_told_at_the_end
         let failed = orders.expect_empty().within(SECOND / 100).await;
         failed.expect_err("what can be checked still is");
     };
-    let test = "what_cannot_be_checked_is_skipped_where_that_is_asked_for_and_told_at_the_end";
-    either(test, skips, async |elsewhere| {
-        let mut command = elsewhere.command();
+    let test = "uncheckable_assertions_are_skipped_and_reported_on_request";
+    with_child(test, skips, async |external| {
+        let mut command = external.command();
         command.env(UNCHECKED_VARIABLE, "skip");
         let (succeeded, said) = output(command).await;
         assert!(succeeded, "{said}");
@@ -274,25 +278,25 @@ fn what_cannot_be_checked_is_skipped_where_that_is_asked_for_and_told_at_the_end
 }
 
 #[test]
-fn the_leak_check_looks_at_what_the_namespace_made() {
+fn the_leak_check_covers_entities_of_the_test() {
     let leaks = async {
         let bus = ServiceBus::builder().topology(orders()).leak_check(true);
         let servicebus = bus.start().await;
         servicebus.queue("orders").send("left").await;
     };
-    let test = "the_leak_check_looks_at_what_the_namespace_made";
-    either(test, leaks, async |elsewhere| {
-        let theirs = elsewhere.servicebus.create_queue(Queue::new("theirs"));
+    let test = "the_leak_check_covers_entities_of_the_test";
+    with_child(test, leaks, async |external| {
+        let theirs = external.servicebus.create_queue(Queue::new("theirs"));
         theirs.await.send("kept").await;
-        let (succeeded, said) = output(elsewhere.command()).await;
+        let (succeeded, said) = output(external.command()).await;
         assert!(!succeeded, "{said}");
         let expected = "orders: expected nothing to be left when the test ended, found 1 active";
         assert!(said.contains(expected), "{said}");
         for unknown in ["timeline of", "was ever sent", "theirs"] {
             assert!(!said.contains(unknown), "{said}");
         }
-        assert!(!elsewhere.has("orders").await, "orders was left");
-        assert!(elsewhere.has("theirs").await, "theirs was removed");
+        assert!(!external.has("orders").await, "orders was left");
+        assert!(external.has("theirs").await, "theirs was removed");
     });
 }
 
@@ -304,41 +308,45 @@ fn a_namespace_that_is_kept_is_removed_when_enter_is_pressed() {
         panic!("as a failed assertion does");
     };
     let test = "a_namespace_that_is_kept_is_removed_when_enter_is_pressed";
-    either(test, fails, async |elsewhere| {
-        let mut command = elsewhere.command();
+    with_child(test, fails, async |external| {
+        let mut command = external.command();
         command.env(KEEP_VARIABLE, "1").stdin(Stdio::piped());
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let mut complaints = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut rendered = |what: &str| {
-            let mut lines = complaints.by_ref().map(Result::unwrap);
+            let mut lines = stderr.by_ref().map(Result::unwrap);
             lines.find(|line| line.contains(what)).unwrap()
         };
         rendered("connection string");
         rendered("it ends when you press Enter");
-        assert!(elsewhere.has("orders").await, "orders was not kept");
+        assert!(external.has("orders").await, "orders was not kept");
         child.stdin.take().unwrap().write_all(b"\n").unwrap();
         assert!(!child.wait().unwrap().success());
-        assert!(!elsewhere.has("orders").await, "orders was left");
+        assert!(!external.has("orders").await, "orders was left");
     });
 }
 
 #[test]
-fn a_panic_leaves_nothing_either() {
+fn entities_are_deleted_after_a_panic() {
     let panics = async {
         let servicebus = ServiceBus::builder().topology(orders()).start().await;
         servicebus.queue("orders").send("left").await;
         panic!("as a failed assertion does");
     };
-    either("a_panic_leaves_nothing_either", panics, async |elsewhere| {
-        let said = elsewhere.play().await;
-        assert!(said.contains("as a failed assertion does"), "{said}");
-        assert!(!elsewhere.has("orders").await, "orders was left");
-    });
+    with_child(
+        "entities_are_deleted_after_a_panic",
+        panics,
+        async |external| {
+            let said = external.run_child().await;
+            assert!(said.contains("as a failed assertion does"), "{said}");
+            assert!(!external.has("orders").await, "orders was left");
+        },
+    );
 }
 
 #[test]
-fn what_a_killed_run_left_goes_by_itself_or_before_the_next() {
+fn entities_of_a_killed_run_are_deleted_later() {
     let dies = async {
         let servicebus = ServiceBus::builder().topology(orders()).start().await;
         servicebus.queue("orders").send("left").await;
@@ -347,44 +355,44 @@ fn what_a_killed_run_left_goes_by_itself_or_before_the_next() {
             None => assert_empty!(servicebus.queue("orders")).await,
         }
     };
-    let test = "what_a_killed_run_left_goes_by_itself_or_before_the_next";
-    either(test, dies, async |elsewhere| {
+    let test = "entities_of_a_killed_run_are_deleted_later";
+    with_child(test, dies, async |external| {
         for by_itself in [true, false] {
-            let mut dying = elsewhere.command();
+            let mut dying = external.command();
             dying.env("STAYS", "1");
             assert!(!output(dying).await.0);
-            assert!(elsewhere.has("orders").await, "the process was killed");
+            assert!(external.has("orders").await, "the process was killed");
             if by_itself {
-                elsewhere.servicebus.clock().advance(301 * SECOND).await;
-                assert!(!elsewhere.has("orders").await, "orders was left");
+                external.servicebus.clock().advance(301 * SECOND).await;
+                assert!(!external.has("orders").await, "orders was left");
             }
         }
         // Its first message is gone with the queue; only what it sends itself is there, which it says.
-        let said = elsewhere.play().await;
+        let said = external.run_child().await;
         assert!(said.contains("orders holds 1 message"), "{said}");
-        assert!(!elsewhere.has("orders").await, "orders was left");
+        assert!(!external.has("orders").await, "orders was left");
     });
 }
 
 #[test]
-fn what_others_made_is_left_alone() {
+fn entities_of_others_are_kept() {
     let refused = async {
         let error = error_of(ServiceBus::builder().topology(orders()).start()).await;
         let expected = "the namespace has a queue \"orders\" that no test made: remove it, or use a namespace for tests alone";
         assert_eq!(error, expected);
     };
-    let test = "what_others_made_is_left_alone";
-    either(test, refused, async |elsewhere| {
-        let orders = elsewhere.servicebus.create_queue(Queue::new("orders"));
+    let test = "entities_of_others_are_kept";
+    with_child(test, refused, async |external| {
+        let orders = external.servicebus.create_queue(Queue::new("orders"));
         let orders = orders.await;
         orders.send("theirs").await;
-        elsewhere.assert_plays().await;
+        external.assert_passes().await;
         assert_message_count!(orders, active = 1).await;
     });
 }
 
 #[test]
-fn namespaces_take_turns() {
+fn uses_of_a_namespace_are_sequential() {
     let two = async {
         let start = || ServiceBus::builder().topology(orders()).start();
         let first = start().await;
@@ -396,13 +404,17 @@ fn namespaces_take_turns() {
         let second = second.await.unwrap();
         assert_empty!(second.queue("orders")).await;
     };
-    either("namespaces_take_turns", two, async |elsewhere| {
-        elsewhere.assert_plays().await;
-    });
+    with_child(
+        "uses_of_a_namespace_are_sequential",
+        two,
+        async |external| {
+            external.assert_passes().await;
+        },
+    );
 }
 
 #[test]
-fn prefixed_ones_work_side_by_side() {
+fn prefixed_uses_are_parallel() {
     let two = async {
         let inbox = Queue::new("inbox").forward_to("orders");
         let audit = Subscription::new("audit").forward_to("orders");
@@ -431,15 +443,15 @@ fn prefixed_ones_work_side_by_side() {
         first.stop().await;
         assert_message_count!(second.queue("orders"), active = 1).await;
     };
-    either("prefixed_ones_work_side_by_side", two, async |elsewhere| {
-        elsewhere.assert_plays().await;
-        let left = elsewhere.servicebus.topology().await.json().unwrap();
+    with_child("prefixed_uses_are_parallel", two, async |external| {
+        external.assert_passes().await;
+        let left = external.servicebus.topology().await.json().unwrap();
         assert!(!left.contains("test-"), "{left}");
     });
 }
 
 #[tokio::test]
-async fn where_each_namespace_is_a_tests_own_nothing_is_renamed() {
+async fn no_prefix_without_a_shared_namespace() {
     let builder = ServiceBus::builder().topology(orders());
     let servicebus = builder.prefixed().start().await;
     assert_eq!(servicebus.queue("orders").name(), "orders");
@@ -447,9 +459,9 @@ async fn where_each_namespace_is_a_tests_own_nothing_is_renamed() {
 }
 
 #[tokio::test]
-async fn a_namespace_that_is_not_there_or_not_trusted_says_so() {
-    let elsewhere = Elsewhere::start("").await;
-    let string = elsewhere.servicebus.tls_admin_connection_string();
+async fn an_unreachable_or_untrusted_namespace_is_explained() {
+    let external = ExternalNamespace::start("").await;
+    let string = external.servicebus.tls_admin_connection_string();
     let entity = format!("{string};EntityPath=orders");
     let cases = [
         (
@@ -471,20 +483,20 @@ async fn a_namespace_that_is_not_there_or_not_trusted_says_so() {
 }
 
 #[test]
-fn a_key_that_the_namespace_does_not_know_is_told() {
+fn an_unknown_key_is_explained() {
     #[expect(clippy::print_stdout, reason = "the test below reads it")]
     let refused = async {
         let error = ServiceBus::builder().start().result().await.unwrap_err();
         println!("\n{error}");
     };
-    let test = "a_key_that_the_namespace_does_not_know_is_told";
-    either(test, refused, async |elsewhere| {
-        let string = elsewhere.servicebus.tls_admin_connection_string();
+    let test = "an_unknown_key_is_explained";
+    with_child(test, refused, async |external| {
+        let string = external.servicebus.tls_admin_connection_string();
         let wrong = string.replace("SharedAccessKey=", "SharedAccessKey=wrong");
-        let mut command = elsewhere.command();
+        let mut command = external.command();
         command.env(CONNECTION_STRING_VARIABLE, wrong);
         let (_, rendered) = output(command).await;
-        let endpoint = elsewhere.servicebus.endpoints().http;
+        let endpoint = external.servicebus.endpoints().http;
         let words = format!(
             "cannot work in the namespace at {endpoint}: SubCode=40103. Invalid signature: unauthorized access to '$namespaceinfo': the signature does not match the key named \"RootManageSharedAccessKey\"."
         );

@@ -25,7 +25,7 @@ fn any_address() -> Ipv4Addr {
 
 /// A test in a process of its own, of this mode, whose namespaces all have this address.
 fn again(test: &str, address: Ipv4Addr, mode: Mode) -> Command {
-    let mut command = built::again(test);
+    let mut command = built::rerun(test);
     command
         .env(ADDRESS_VARIABLE, address.to_string())
         .env(MODE_VARIABLE, mode.to_string())
@@ -63,12 +63,12 @@ async fn start_with_orders() -> ServiceBus {
 }
 
 #[test]
-fn namespaces_of_a_process_share_an_emulator_and_do_not_meet() {
+fn the_namespaces_of_a_process_share_an_emulator_and_are_isolated() {
     if built::is_child() {
-        return built::play(share());
+        return built::run_child(share());
     }
     let played = in_both_modes(
-        "harness::only_address::namespaces_of_a_process_share_an_emulator_and_do_not_meet",
+        "harness::only_address::the_namespaces_of_a_process_share_an_emulator_and_are_isolated",
     );
     for (address, said) in played {
         let words = format!(
@@ -116,7 +116,7 @@ async fn share() {
 #[test]
 fn a_namespace_that_cannot_share_waits_for_the_others() {
     if built::is_child() {
-        return built::play(wait_for_others());
+        return built::run_child(wait_for_others());
     }
     in_both_modes("harness::only_address::a_namespace_that_cannot_share_waits_for_the_others");
 }
@@ -151,14 +151,18 @@ async fn wait_for_others() {
 }
 
 #[test]
-fn processes_take_turns() {
+fn processes_use_the_address_one_at_a_time() {
     if built::is_child() {
-        return built::play(have_a_turn());
+        return built::run_child(have_a_turn());
     }
     let address = any_address();
     let modes = [Mode::InProcess, Mode::Process, Mode::InProcess];
     let start = |mode| {
-        let mut test = again("harness::only_address::processes_take_turns", address, mode);
+        let mut test = again(
+            "harness::only_address::processes_use_the_address_one_at_a_time",
+            address,
+            mode,
+        );
         test.spawn().unwrap()
     };
     for test in modes.map(start) {
@@ -185,14 +189,14 @@ async fn have_a_turn() {
 }
 
 #[test]
-fn a_killed_process_gives_its_turn_back() {
+fn a_killed_process_releases_its_lock() {
     if built::is_child() {
-        return built::play(hold());
+        return built::run_child(hold());
     }
     let address = any_address();
     for mode in [Mode::Process, Mode::InProcess] {
         let mut holder = again(
-            "harness::only_address::a_killed_process_gives_its_turn_back",
+            "harness::only_address::a_killed_process_releases_its_lock",
             address,
             mode,
         );
@@ -202,7 +206,7 @@ fn a_killed_process_gives_its_turn_back() {
         holder.wait().unwrap();
     }
     let mut last = again(
-        "harness::only_address::a_killed_process_gives_its_turn_back",
+        "harness::only_address::a_killed_process_releases_its_lock",
         address,
         Mode::InProcess,
     );
@@ -234,9 +238,9 @@ fn until_printed(child: &mut Child, words: &str) -> impl BufRead + use<> {
 #[test]
 fn an_address_that_cannot_be_used_is_named() {
     if built::is_child() {
-        return built::play(be_refused());
+        return built::run_child(be_refused());
     }
-    let mut test = built::again("harness::only_address::an_address_that_cannot_be_used_is_named");
+    let mut test = built::rerun("harness::only_address::an_address_that_cannot_be_used_is_named");
     let output = test.env(ADDRESS_VARIABLE, "localhost").output().unwrap();
     let rendered = String::from_utf8_lossy(&output.stdout);
     assert!(

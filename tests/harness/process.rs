@@ -54,7 +54,7 @@ impl Drop for FakeEmulator {
 }
 
 #[tokio::test]
-async fn a_child_that_says_nothing_is_given_up() {
+async fn a_silent_child_times_out() {
     let fake = FakeEmulator::new("mute", "echo 'loading for ever' >&2; exec cat");
     // How long a shell needs for its first words is not for the test to say.
     for seconds in [0.5, 5.0, 50.0] {
@@ -71,7 +71,7 @@ async fn a_child_that_says_nothing_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_child_that_ends_first_leaves_its_last_words() {
+async fn a_child_that_exits_early_leaves_its_last_output() {
     let fake = FakeEmulator::new("brief", "echo 'one\ntwo' >&2; exit 7");
     assert_eq!(
         fake.refusal().await,
@@ -80,7 +80,7 @@ async fn a_child_that_ends_first_leaves_its_last_words() {
 }
 
 #[tokio::test]
-async fn a_child_of_another_version_is_refused_with_a_command() {
+async fn a_child_of_another_version_is_refused() {
     let ready = r#"{"event":"ready","version":"9.9.9","pid":1,"amqp":"127.0.0.1:5672","http":"127.0.0.1:5300","namespaces":[]}"#;
     let fake = FakeEmulator::new("newer", &format!("echo '{ready}'; exec cat"));
     let refusal = fake.refusal().await;
@@ -95,7 +95,7 @@ async fn a_child_of_another_version_is_refused_with_a_command() {
 }
 
 #[tokio::test]
-async fn a_child_that_speaks_another_language_is_refused() {
+async fn a_child_with_an_unknown_ready_line_is_refused() {
     let fake = FakeEmulator::new("foreign", "echo 'Server started.'; exec cat");
     let refusal = fake.refusal().await;
     assert!(
@@ -106,7 +106,7 @@ async fn a_child_that_speaks_another_language_is_refused() {
 }
 
 #[tokio::test]
-async fn when_no_address_is_free_the_attempts_are_counted() {
+async fn the_failed_attempts_to_find_an_address_are_counted() {
     let fake = FakeEmulator::new("crowded", "echo 'cannot listen' >&2; exit 3");
     assert_eq!(
         fake.refusal().await,
@@ -115,7 +115,7 @@ async fn when_no_address_is_free_the_attempts_are_counted() {
 }
 
 #[tokio::test]
-async fn a_binary_that_is_not_there_is_named() {
+async fn a_missing_binary_is_named() {
     let builder = ServiceBus::builder().mode(Mode::Process);
     let error = builder.binary("/nowhere/emulator").start().result().await;
     assert_eq!(
@@ -181,9 +181,9 @@ async fn stopping_the_namespace_waits_for_the_child() {
 #[test]
 fn a_killed_test_leaves_no_emulator() {
     if built::is_child() {
-        return built::play(wait_to_be_killed());
+        return built::run_child(wait_to_be_killed());
     }
-    let mut test = built::again("harness::process::a_killed_test_leaves_no_emulator")
+    let mut test = built::rerun("harness::process::a_killed_test_leaves_no_emulator")
         .env("SERVICEBUS_EMULATOR_BIN", built::emulator())
         .stdout(Stdio::piped())
         .spawn()

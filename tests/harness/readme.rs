@@ -9,7 +9,7 @@ use std::process::Command;
 use std::{env, fs};
 
 #[test]
-fn both_readmes_begin_with_the_same_test() {
+fn both_readmes_have_the_same_first_test() {
     let [first, other] = ["README.md", "harness/README.md"].map(|readme| {
         let (install, test) = (snippet(readme, "sh"), snippet(readme, "rust"));
         (install, test)
@@ -18,7 +18,7 @@ fn both_readmes_begin_with_the_same_test() {
 }
 
 #[test]
-fn the_tests_in_other_languages_are_those_of_the_projects() {
+fn the_readmes_tests_in_other_languages_are_tested() {
     let projects = [
         ("python", "examples/pytest/test_shop.py"),
         ("javascript", "examples/vitest/shop.test.js"),
@@ -33,7 +33,7 @@ fn the_tests_in_other_languages_are_those_of_the_projects() {
 }
 
 #[test]
-fn the_examples_of_exploration_are_those_of_its_tests() {
+fn the_exploration_examples_are_tested() {
     let page = "harness/EXPLORATION.md";
     let rust = snippet(page, "rust,ignore");
     let (imports, test) = rust.split_once("#[test]").unwrap();
@@ -44,7 +44,7 @@ fn the_examples_of_exploration_are_those_of_its_tests() {
 }
 
 #[test]
-fn what_is_to_be_installed_has_the_versions_of_the_workspace() {
+fn install_commands_have_the_workspace_versions() {
     let install = snippet("README.md", "sh");
     let workspace = file("Cargo.toml");
     for name in ["azservicebus", "rstest", "tokio"] {
@@ -74,7 +74,7 @@ fn file(path: &str) -> String {
 }
 
 /// What must stay out, and whose it is.
-const OTHERS: [(&str, &str); 11] = [
+const EXCLUDED: [(&str, &str); 11] = [
     ("azservicebus", "the feature of that name"),
     ("openssl", "azservicebus"),
     ("reqwest", "azservicebus"),
@@ -99,19 +99,22 @@ const EMULATOR: [&str; 6] = [
 ];
 
 /// Built in two generations because of ring, the second on Windows alone.
-const TWICE: [&str; 2] = ["getrandom", "windows-sys"];
+const DUPLICATED: [&str; 2] = ["getrandom", "windows-sys"];
 
 #[test]
-fn the_harness_brings_nothing_that_only_others_need() {
+fn the_harness_has_no_dependencies_of_other_parts() {
     let built = built(&[]);
     let names = Vec::from_iter(built.iter().filter_map(|built| built.split(' ').next()));
     assert!(names.contains(&"servicebus-emulator"), "{names:?}");
-    for (name, whose) in OTHERS {
+    for (name, whose) in EXCLUDED {
         assert!(!names.contains(&name), "{name} is for {whose}");
     }
     for pair in names.windows(2).filter(|pair| pair[0] == pair[1]) {
         let name = pair[0];
-        assert!(TWICE.contains(&name), "{name} is built in two generations");
+        assert!(
+            DUPLICATED.contains(&name),
+            "{name} is built in two generations"
+        );
     }
 }
 
@@ -126,10 +129,10 @@ fn a_harness_that_starts_an_installed_emulator_builds_none() {
 }
 
 #[test]
-fn what_stays_out_goes_by_the_names_above() {
+fn excluded_dependencies_exist_elsewhere() {
     let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.lock");
     let lock = fs::read_to_string(lock).unwrap();
-    for name in OTHERS.map(|(name, _)| name).into_iter().chain(EMULATOR) {
+    for name in EXCLUDED.map(|(name, _)| name).into_iter().chain(EMULATOR) {
         let line = format!("name = \"{name}\"");
         assert!(lock.lines().any(|found| found == line), "{name} is gone");
     }

@@ -28,7 +28,7 @@ fn worker(connection_string: &str) -> JoinHandle<()> {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_waited_for_gets_every_message_before_the_clock_moves() {
+async fn a_waiting_worker_gets_every_message_before_an_advance() {
     for _ in 0..50 {
         let (servicebus, orders) = namespace_with_orders().await;
         let order = Message::from("12").time_to_live(Duration::from_secs(30));
@@ -43,7 +43,7 @@ async fn a_worker_that_is_waited_for_gets_every_message_before_the_clock_moves()
 }
 
 #[tokio::test]
-async fn a_subscription_that_its_client_makes_is_waited_for_and_no_other() {
+async fn wait_for_receiver_accepts_a_jms_subscription_created_on_attach() {
     let (servicebus, _) = namespace_with_orders().await;
     let missing = servicebus.queue("order");
     let waiting = missing.wait_for_receiver_within(Duration::MAX).result();
@@ -57,7 +57,7 @@ async fn a_subscription_that_its_client_makes_is_waited_for_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_receiver_is_named_as_its_sdk_was_told_to() {
+async fn a_receiver_has_the_identifier_of_its_sdk_client() {
     let (servicebus, orders) = namespace_with_orders().await;
     let worker = worker(servicebus.connection_string());
     assert_attached!(orders, count = 1).await;
@@ -75,7 +75,7 @@ async fn a_receiver_is_named_as_its_sdk_was_told_to() {
 }
 
 #[tokio::test]
-async fn the_tests_own_receives_are_no_worker() {
+async fn the_tests_own_receives_are_not_counted() {
     let within = Duration::from_millis(20);
     let builder = ServiceBus::builder().topology(orders()).within(within);
     let servicebus = builder.start().await;
@@ -94,7 +94,7 @@ async fn the_tests_own_receives_are_no_worker() {
 }
 
 #[tokio::test]
-async fn one_patience_holds_for_everything_that_waits() {
+async fn one_setting_limits_every_wait() {
     let builder = ServiceBus::builder().topology(orders());
     let servicebus = builder.within(Duration::from_millis(20)).start().await;
     let orders = servicebus.queue("orders");
@@ -116,7 +116,7 @@ async fn one_patience_holds_for_everything_that_waits() {
 }
 
 #[tokio::test]
-async fn the_clock_goes_forward_to_an_instant_and_never_back() {
+async fn the_clock_advances_to_an_instant_and_never_back() {
     let (servicebus, _) = namespace_with_orders().await;
     let clock = servicebus.clock();
     clock.freeze().await;

@@ -54,7 +54,7 @@ async fn completed_messages_are_counted() {
 }
 
 #[tokio::test]
-async fn consumers_compete() {
+async fn receivers_compete() {
     let (_servicebus, orders) = namespace_with_orders().await;
     orders.send_all(["one", "two"]).await;
     let (first, second) = tokio::join!(orders.receive(), orders.receive());
@@ -70,7 +70,7 @@ async fn a_receive_waits_for_its_message() {
 }
 
 #[tokio::test]
-async fn receiving_nothing_says_what_there_is_instead() {
+async fn an_empty_receive_lists_the_other_messages() {
     let (_servicebus, orders) = namespace_with_orders().await;
     let error = orders
         .receive_within(Duration::ZERO)
@@ -96,7 +96,7 @@ async fn receiving_nothing_says_what_there_is_instead() {
 }
 
 #[tokio::test]
-async fn without_waiting_what_is_ready_comes() {
+async fn a_receive_without_waiting_returns_ready_messages() {
     let (_servicebus, orders) = namespace_with_orders().await;
     for _ in 0..50 {
         orders.send("hello").await;
@@ -122,7 +122,7 @@ async fn a_message_that_is_dropped_stays_locked() {
 }
 
 #[tokio::test]
-async fn settling_after_the_lock_ran_out_is_an_error() {
+async fn settlement_after_lock_expiry_is_an_error() {
     let (servicebus, orders) = namespace_with_orders().await;
     orders.send(Message::from("hello").message_id("o-1")).await;
     let received = orders.receive().await;
@@ -138,7 +138,7 @@ async fn settling_after_the_lock_ran_out_is_an_error() {
 }
 
 #[tokio::test]
-async fn purging_takes_what_is_ready_and_says_what_it_left() {
+async fn a_purge_deletes_ready_messages_and_counts_the_rest() {
     let (_servicebus, orders) = namespace_with_orders().await;
     orders.send_all((0..230).map(|n| n.to_string())).await;
     let locked = orders.receive().await;

@@ -25,7 +25,7 @@ async fn durable(mode: Mode) -> (ServiceBus, QueueClient) {
 #[case(Mode::Process, false)]
 #[case(Mode::Process, true)]
 #[tokio::test]
-async fn what_was_accepted_is_there_afterwards(#[case] mode: Mode, #[case] crashes: bool) {
+async fn accepted_messages_survive_a_restart(#[case] mode: Mode, #[case] crashes: bool) {
     let (servicebus, orders) = durable(mode).await;
     let before = (
         servicebus.connection_string().to_owned(),
@@ -88,7 +88,7 @@ async fn what_was_accepted_is_there_afterwards(#[case] mode: Mode, #[case] crash
 }
 
 #[tokio::test]
-async fn it_can_end_again_and_again() {
+async fn repeated_restarts() {
     let (servicebus, orders) = durable(Mode::InProcess).await;
     for number in 1..=4 {
         orders.send("one").await;
@@ -113,7 +113,7 @@ impl Drop for Directory {
 }
 
 #[tokio::test]
-async fn a_directory_outlives_its_bus() {
+async fn a_data_directory_outlives_its_service_bus() {
     let name = format!("servicebus-harness-kept-{}", std::process::id());
     let directory = Directory(env::temp_dir().join(name));
     for held in 0..3 {
@@ -127,7 +127,7 @@ async fn a_directory_outlives_its_bus() {
 }
 
 #[tokio::test]
-async fn without_a_directory_there_is_nothing_to_go_on_with() {
+async fn a_restart_without_a_directory_is_refused() {
     let servicebus = ServiceBus::start().await;
     for action in [servicebus.restart(), servicebus.crash()] {
         let error = error_of(action).await;

@@ -33,7 +33,7 @@ async fn a_scheduled_message_becomes_active_at_its_time() {
 }
 
 #[tokio::test]
-async fn messages_are_scheduled_together_and_taken_back_one_by_one() {
+async fn messages_are_scheduled_together_and_cancelled_one_by_one() {
     let (_servicebus, orders) = namespace_with_orders().await;
     let numbers = orders.schedule_all(["one", "two"], MINUTE).await;
     assert_eq!(numbers.len(), 2);
@@ -59,7 +59,7 @@ async fn messages_are_scheduled_together_and_taken_back_one_by_one() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_sent_can_say_when_it_is_due() {
+async fn a_sent_message_can_be_scheduled() {
     let (_servicebus, orders) = namespace_with_orders().await;
     let due = SystemTime::now() + MINUTE;
     orders.send(Message::from("later").scheduled_at(due)).await;
@@ -69,7 +69,7 @@ async fn a_message_that_is_sent_can_say_when_it_is_due() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_scheduled_says_why() {
+async fn a_refused_schedule_has_the_reason() {
     let (servicebus, orders) = namespace_with_orders().await;
     let big = vec![0; 300 * 1024];
     let error = orders.schedule(big, MINUTE).result().await.unwrap_err();
@@ -146,7 +146,7 @@ async fn a_deferred_message_is_received_by_its_number_and_settled_in_every_way()
 }
 
 #[tokio::test]
-async fn a_deferred_message_that_cannot_be_had_says_why() {
+async fn a_missing_deferred_message_is_explained() {
     let (servicebus, orders) = namespace_with_orders().await;
     orders.send(Message::from("one").message_id("o-1")).await;
     orders.send("two").await;
@@ -180,7 +180,7 @@ async fn a_deferred_message_that_cannot_be_had_says_why() {
 }
 
 #[tokio::test]
-async fn a_lock_is_renewed_and_can_be_lost_for_all_that() {
+async fn a_renewed_lock_can_be_lost() {
     let (servicebus, orders) = namespace_with_orders().await;
     orders.send(Message::from("hello").message_id("o-1")).await;
     let mut received = orders.receive().await;
@@ -201,7 +201,7 @@ async fn a_lock_is_renewed_and_can_be_lost_for_all_that() {
 }
 
 #[tokio::test]
-async fn deleting_takes_what_is_ready_and_says_what_it_left() {
+async fn a_batch_delete_removes_ready_messages_and_counts_the_rest() {
     let (_servicebus, orders) = namespace_with_orders().await;
     orders.send_all(["locked", "deferred", "1", "2", "3"]).await;
     orders.schedule("later", MINUTE).await;
@@ -239,7 +239,7 @@ async fn deleting_takes_what_is_ready_and_says_what_it_left() {
 }
 
 #[tokio::test]
-async fn the_longest_time_that_there_is_can_be_said_of_every_time() {
+async fn every_duration_may_be_the_maximum() {
     let (servicebus, orders) = namespace_with_orders().await;
     servicebus.wait_idle_within(Duration::MAX).await;
     assert_not_completed!(orders, within = Duration::MAX).await;

@@ -11,7 +11,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(10);
 
 #[tokio::test]
-async fn sentences_about_deliveries() {
+async fn delivery_assertions() {
     let (_servicebus, orders) = namespace_with_orders().await;
     assert_not_delivered!(orders).await;
     orders.send(Message::from("{}").message_id("o-1")).await;
@@ -33,7 +33,7 @@ async fn sentences_about_deliveries() {
 }
 
 #[tokio::test]
-async fn a_delivery_elsewhere_is_none_here() {
+async fn deliveries_of_other_entities_do_not_count() {
     let (_servicebus, orders) = namespace_with_orders().await;
     orders.send(Message::from("{}").message_id("o-1")).await;
     orders.receive().await.dead_letter("Rejected", "").await;
@@ -47,7 +47,7 @@ async fn a_delivery_elsewhere_is_none_here() {
 }
 
 #[tokio::test]
-async fn sentences_about_locks() {
+async fn lock_assertions() {
     let (_servicebus, orders) = namespace_with_orders().await;
     orders.send(Message::from("{}").message_id("o-1")).await;
     assert_lock_not_renewed!(orders).await;
@@ -63,7 +63,7 @@ async fn sentences_about_locks() {
 }
 
 #[tokio::test]
-async fn sentences_about_what_waits() {
+async fn deferred_and_scheduled_assertions() {
     let (servicebus, orders) = namespace_with_orders().await;
     assert_deferred!(orders, count = 0).await;
     assert_scheduled!(orders, count = 0).await;
@@ -103,7 +103,7 @@ async fn sentences_about_what_waits() {
 }
 
 #[tokio::test]
-async fn sentences_about_expiry() {
+async fn expiry_assertions() {
     let topology = Topology::new()
         .queue(Queue::new("kept").dead_lettering_on_message_expiration(true))
         .queue(Queue::new("dropped"));
@@ -121,7 +121,7 @@ async fn sentences_about_expiry() {
 }
 
 #[tokio::test]
-async fn sentences_about_forwarding() {
+async fn forwarding_assertions() {
     let topology = (1..6).fold(Topology::new(), |topology, number| {
         let next = format!("q{}", number + 1);
         topology.queue(Queue::new(format!("q{number}")).forward_to(next))

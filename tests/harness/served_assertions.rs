@@ -99,7 +99,7 @@ macro_rules! same {
 }
 
 #[tokio::test]
-async fn what_is_in_a_queue() {
+async fn queue_assertions_over_http() {
     let servicebus = namespace().await;
     let (orders, it) = (servicebus.queue("orders"), &servicebus);
     let dead = || orders.expect_dead_lettered().within(SHORT);
@@ -151,7 +151,7 @@ async fn what_is_in_a_queue() {
 }
 
 #[tokio::test]
-async fn what_is_on_record() {
+async fn record_assertions_over_http() {
     let servicebus = namespace().await;
     let (orders, it) = (servicebus.queue("orders"), &servicebus);
     same!(it, orders.expect_completed().count(2).within(SHORT), {"kind": "completed", "entity": "orders", "count": 2});
@@ -208,7 +208,7 @@ async fn what_is_on_record() {
 }
 
 #[tokio::test]
-async fn sessions_receivers_and_topics() {
+async fn session_receiver_and_topic_assertions_over_http() {
     let servicebus = namespace().await;
     let (carts, it) = (servicebus.queue("carts"), &servicebus);
     let order = carts
@@ -258,7 +258,7 @@ async fn sessions_receivers_and_topics() {
 }
 
 #[tokio::test]
-async fn bodies_of_every_kind() {
+async fn body_conditions_over_http() {
     let servicebus = namespace().await;
     let text = Primitive::String("a text".to_owned());
     let list = Primitive::List(vec![Primitive::Int(1), text.clone()]);

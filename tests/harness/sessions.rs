@@ -64,7 +64,7 @@ async fn a_session_is_received_in_order_and_settled_in_every_way() {
 }
 
 #[tokio::test]
-async fn the_next_session_is_the_one_that_has_waited_longest() {
+async fn the_next_session_has_the_oldest_message() {
     let (_servicebus, carts) = namespace_with_carts().await;
     carts
         .send_all([step("1", "b"), step("2", "a"), step("3", "b")])
@@ -85,7 +85,7 @@ async fn the_next_session_is_the_one_that_has_waited_longest() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_held_cannot_be_accepted() {
+async fn a_locked_session_cannot_be_accepted() {
     let (_servicebus, carts) = namespace_with_carts().await;
     carts.send(step("1", "cart-7")).await;
     let held = carts.accept_session("cart-7").await;
@@ -107,7 +107,7 @@ async fn a_session_that_is_held_cannot_be_accepted() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_dropped_is_free() {
+async fn a_dropped_session_is_unlocked() {
     let (_servicebus, carts) = namespace_with_carts().await;
     carts.send(step("1", "cart-7")).await;
     drop(carts.accept_session("cart-7").await);
@@ -150,7 +150,7 @@ async fn a_state_is_kept_with_the_session() {
 }
 
 #[tokio::test]
-async fn a_lock_is_renewed_and_runs_out() {
+async fn a_session_lock_is_renewed_and_expires() {
     let (servicebus, carts) = namespace_with_carts().await;
     carts.send(step("1", "cart-7")).await;
     let mut cart = carts.accept_session("cart-7").await;
@@ -179,7 +179,7 @@ async fn a_lock_is_renewed_and_runs_out() {
 }
 
 #[tokio::test]
-async fn a_lock_is_taken_away() {
+async fn a_session_lock_is_ended() {
     let (servicebus, carts) = namespace_with_carts().await;
     carts.send(step("1", "cart-7")).await;
     let cart = carts.accept_session("cart-7").await;
@@ -247,7 +247,7 @@ async fn a_subscription_has_sessions_too() {
 }
 
 #[tokio::test]
-async fn what_has_no_sessions_says_so() {
+async fn session_operations_need_sessions() {
     let (servicebus, _) = namespace_with_carts().await;
     let plain = servicebus.queue("plain");
     let error = error_of(plain.accept_session("a")).await;
@@ -268,7 +268,7 @@ async fn what_has_no_sessions_says_so() {
 }
 
 #[tokio::test]
-async fn a_queue_made_at_run_time_has_sessions() {
+async fn a_created_queue_has_sessions() {
     let servicebus = ServiceBus::start().await;
     let queue = Queue::new("late").requires_session(true);
     let late = servicebus.create_queue(queue).await;

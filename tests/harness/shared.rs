@@ -18,14 +18,14 @@ async fn start() -> ServiceBus {
 /// Runs the test's part in a process of each mode, whose namespaces share an emulator.
 fn sharing(test: &str, part: impl Future<Output = ()>) {
     match built::is_child() {
-        true => built::play(part),
+        true => built::run_child(part),
         false => drop(in_both_modes(&format!("shared::{test}"))),
     }
 }
 
 #[test]
-fn two_share_an_emulator_and_nothing_else() {
-    sharing("two_share_an_emulator_and_nothing_else", async {
+fn two_namespaces_share_only_the_emulator() {
+    sharing("two_namespaces_share_only_the_emulator", async {
         let (one, two) = (start().await, start().await);
         assert_eq!(one.endpoints(), two.endpoints());
         assert_ne!(one.namespace(), two.namespace());
@@ -73,8 +73,8 @@ fn an_sdk_finds_the_namespace_of_its_connection_string() {
 }
 
 #[test]
-fn fifty_at_once_share_one_emulator() {
-    sharing("fifty_at_once_share_one_emulator", async {
+fn fifty_concurrent_namespaces_share_one_emulator() {
+    sharing("fifty_concurrent_namespaces_share_one_emulator", async {
         let mut tests = JoinSet::new();
         for number in 0..50 {
             tests.spawn(async move {
@@ -123,8 +123,8 @@ fn a_namespace_ends_with_its_service_bus_and_the_emulator_with_the_last() {
 }
 
 #[test]
-fn without_a_topology_there_is_the_usual_queue() {
-    sharing("without_a_topology_there_is_the_usual_queue", async {
+fn without_a_topology_the_default_queue_exists() {
+    sharing("without_a_topology_the_default_queue_exists", async {
         let _first = start().await;
         let servicebus = ServiceBus::start().await;
         servicebus.queue("queue.1").send("hello").await;
@@ -133,11 +133,11 @@ fn without_a_topology_there_is_the_usual_queue() {
 }
 
 #[test]
-fn a_key_gives_what_was_asked_for() {
-    sharing("a_key_gives_what_was_asked_for", async {
+fn a_key_has_exactly_its_claims() {
+    sharing("a_key_has_exactly_its_claims", async {
         let (one, two) = (ServiceBus::start().await, ServiceBus::start().await);
         for servicebus in [&one, &two] {
-            crate::harness::client::each_key_gives_its_rights(servicebus).await;
+            crate::harness::client::each_key_has_its_claims(servicebus).await;
         }
     });
 }

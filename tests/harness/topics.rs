@@ -60,7 +60,7 @@ async fn a_topic_is_sent_to_and_its_subscriptions_are_received_from() {
 }
 
 #[tokio::test]
-async fn handles_print_their_paths() {
+async fn clients_display_their_paths() {
     let servicebus = namespace_with_prices().await;
     let prices = servicebus.topic("prices");
     let high = servicebus.subscription("prices", "high");
@@ -107,7 +107,7 @@ async fn dead_letters_of_a_subscription_are_its_own() {
 }
 
 #[tokio::test]
-async fn a_topic_holds_what_waits_for_its_time() {
+async fn a_topic_holds_scheduled_messages() {
     let servicebus = namespace_with_prices().await;
     let prices = servicebus.topic("prices");
     let high = servicebus.subscription("prices", "high");
@@ -133,7 +133,7 @@ async fn a_topic_holds_what_waits_for_its_time() {
 }
 
 #[tokio::test]
-async fn the_record_tells_what_was_published_and_which_rule_matched() {
+async fn the_record_has_publications_and_matched_rules() {
     let servicebus = namespace_with_prices().await;
     let prices = servicebus.topic("prices");
     prices.send_all([price(3), price(12)]).await;
@@ -157,7 +157,7 @@ async fn the_record_tells_what_was_published_and_which_rule_matched() {
 }
 
 #[tokio::test]
-async fn rules_explain_what_they_say_of_a_message() {
+async fn rules_explain_their_results_for_a_message() {
     let servicebus = namespace_with_prices().await;
     let high = servicebus.subscription("prices", "high");
     let explained = servicebus.explain(price(3), &high).await;
@@ -185,7 +185,7 @@ async fn rules_explain_what_they_say_of_a_message() {
 }
 
 #[tokio::test]
-async fn what_is_unknown_fails_with_what_there_is() {
+async fn unknown_entities_fail_with_the_known_ones() {
     let servicebus = namespace_with_prices().await;
     let unknown = servicebus.topic("prises");
     let error = unknown.send("hello").result().await.unwrap_err();
@@ -216,7 +216,7 @@ async fn what_is_unknown_fails_with_what_there_is() {
 }
 
 #[tokio::test]
-async fn what_receivers_do_is_not_asserted_of_a_topic() {
+async fn receiver_assertions_are_refused_for_topics() {
     let servicebus = namespace_with_prices().await;
     let prices = servicebus.topic("prices");
     let refused = [
@@ -234,7 +234,7 @@ async fn what_receivers_do_is_not_asserted_of_a_topic() {
 }
 
 #[tokio::test]
-async fn topics_and_subscriptions_are_made_and_changed_and_deleted() {
+async fn topics_and_subscriptions_are_created_updated_and_deleted() {
     let servicebus = namespace_with_prices().await;
     let news = Topic::new("news").subscription(Subscription::new("eu"));
     let news = servicebus.create_topic(news).await;
@@ -264,7 +264,7 @@ async fn topics_and_subscriptions_are_made_and_changed_and_deleted() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_topic_or_subscription_is_told() {
+async fn invalid_topics_and_subscriptions_are_refused_with_the_reason() {
     let servicebus = namespace_with_prices().await;
     let create = |subscription| {
         servicebus
@@ -309,12 +309,12 @@ async fn what_is_wrong_with_a_topic_or_subscription_is_told() {
 }
 
 #[tokio::test]
-async fn a_subscription_that_nothing_came_to() {
+async fn a_subscription_without_messages() {
     let servicebus = namespace_with_prices().await;
     servicebus.topic("prices").send(price(3)).await;
     let high = servicebus.subscription("prices", "high");
     assert_fails(
-        "a_subscription_that_nothing_came_to",
+        "a_subscription_without_messages",
         high.expect_delivered()
             .message_id("p-3")
             .within(SHORT)
@@ -348,7 +348,7 @@ async fn a_subscription_that_should_be_empty() {
 }
 
 #[tokio::test]
-async fn a_durable_subscription_of_jms_is_found_by_its_names_there() {
+async fn a_durable_jms_subscription_is_found_by_its_jms_names() {
     let prices = Topic::new("prices")
         .subscription(Subscription::new("all$desk$D"))
         .subscription(Subscription::new("shared$$D"));
@@ -363,7 +363,7 @@ async fn a_durable_subscription_of_jms_is_found_by_its_names_there() {
 }
 
 #[tokio::test]
-async fn a_send_names_the_kind_of_an_entity_that_is_another() {
+async fn a_send_to_the_wrong_kind_of_entity_names_the_kind() {
     let servicebus = namespace_with_prices().await;
     let topic = servicebus.topic("Orders");
     let queue = servicebus.queue("prices");

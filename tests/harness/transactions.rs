@@ -35,7 +35,7 @@ fn shown(timeline: &Timeline) -> String {
 }
 
 #[tokio::test]
-async fn timelines_tell_what_belonged_to_a_transaction_and_how_it_ended() {
+async fn timelines_show_transactions_and_their_ends() {
     let (servicebus, orders) = namespace_with_orders().await;
     orders.send(Message::from("{}").message_id("o-1")).await;
     let mut transaction_client = TransactionClient::connect(&servicebus).await;
@@ -150,7 +150,7 @@ impl OpenTransaction<'_> {
 
     /// Commits until it is known to have happened, and asserts that no answer comes by the time another has come that
     /// was asked for later.
-    pub(crate) async fn commit_unheard(mut self, happened: impl Future<Output = ()>) {
+    pub(crate) async fn commit_without_reply(mut self, happened: impl Future<Output = ()>) {
         let discharging = self.transaction.discharge(false);
         let asking = async {
             within("the commit", happened).await;

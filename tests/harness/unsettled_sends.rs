@@ -10,7 +10,7 @@ use crate::harness::{
 };
 
 #[tokio::test]
-async fn sends_one_after_the_other_are_never_two_at_once() {
+async fn sequential_sends_are_never_unsettled_together() {
     let (servicebus, orders) = namespace_with_orders().await;
     assert_unsettled_sends!(orders, count = 0).await;
     orders.send_all(["1", "2", "3"]).await;
@@ -23,7 +23,7 @@ async fn sends_one_after_the_other_are_never_two_at_once() {
 }
 
 #[tokio::test]
-async fn a_topic_counts_what_is_sent_to_it() {
+async fn a_topic_counts_unsettled_sends() {
     let prices = Topic::new("prices").subscription(Subscription::new("all"));
     let topology = Topology::new().topic(prices);
     let servicebus = ServiceBus::builder().topology(topology).start().await;
@@ -34,7 +34,7 @@ async fn a_topic_counts_what_is_sent_to_it() {
 }
 
 #[tokio::test]
-async fn it_waits_for_as_many_as_are_expected() {
+async fn it_waits_for_the_expected_number() {
     let (_servicebus, orders) = namespace_with_orders().await;
     let sender = orders.clone();
     let sending = async move { sender.send("late").await };
@@ -43,23 +43,23 @@ async fn it_waits_for_as_many_as_are_expected() {
 }
 
 #[tokio::test]
-async fn more_than_are_allowed() {
+async fn more_unsettled_sends_than_allowed() {
     let (_servicebus, orders) = namespace_with_order().await;
     // Reported at once, with any deadline.
     let failed = orders.expect_unsettled_sends().at_most(0);
     assert_fails(
-        "more_than_are_allowed",
+        "more_unsettled_sends_than_allowed",
         failed.within(Duration::from_secs(60)).await,
     );
 }
 
 #[tokio::test]
-async fn fewer_than_are_expected() {
+async fn fewer_unsettled_sends_than_expected() {
     let (_servicebus, orders) = namespace_with_orders().await;
     let message = Message::from("{}").message_id("o-17");
     orders.schedule(message, Duration::from_secs(60)).await;
     assert_fails(
-        "fewer_than_are_expected",
+        "fewer_unsettled_sends_than_expected",
         orders.expect_unsettled_sends().within(SHORT).await,
     );
     let failed = orders.expect_unsettled_sends().at_least(2).at_most(3);

@@ -76,7 +76,7 @@ async fn a_refused_client() {
 }
 
 #[tokio::test]
-async fn two_runs_say_the_same() {
+async fn two_runs_are_equal() {
     let comparison = compared("a_silent_client", &Target::emulator(), &Target::emulator());
     assert!(comparison.is_as_known(), "{comparison}");
     let said = comparison.to_string();
@@ -92,7 +92,7 @@ async fn two_runs_say_the_same() {
 }
 
 #[tokio::test]
-async fn what_only_the_wire_shows_is_seen() {
+async fn differences_on_the_wire_are_detected() {
     let words = Target::emulator().variable(WORDS, "not tomorrow");
     let refused = compared("a_refused_client", &Target::emulator(), &words);
     let seen = differences(&refused);

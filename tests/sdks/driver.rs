@@ -60,10 +60,10 @@ pub(crate) enum Sdk {
 
 impl Sdk {
     /// Whether it cannot do what a case is about.
-    fn lacks(self, case: &str) -> bool {
+    fn is_unsupported(self, case: &str) -> bool {
         match self {
-            Self::Go => go::LACKING.contains(&case),
-            Self::Java => java::LACKING.contains(&case),
+            Self::Go => go::UNSUPPORTED.contains(&case),
+            Self::Java => java::UNSUPPORTED.contains(&case),
             Self::PythonBlocking
             | Self::PythonAsynchronous
             | Self::PythonBlocking714
@@ -207,7 +207,7 @@ pub(crate) async fn run_all(sdk: Sdk, settings: Settings, cases: &[&'static str]
     }
     let mut running = JoinSet::new();
     let mut names = HashMap::new();
-    for case in cases.iter().filter(|case| !sdk.lacks(case)) {
+    for case in cases.iter().filter(|case| !sdk.is_unsupported(case)) {
         names.insert(running.spawn(run(sdk, settings, case)).id(), *case);
     }
     let mut failed = Vec::new();

@@ -61,7 +61,7 @@ pub(crate) enum Language {
 ///
 /// Panics with what to install when the environment cannot be made.
 pub(crate) async fn ready(language: Language) -> Option<PathBuf> {
-    if may_skip(language) {
+    if is_optional(language) {
         note(language, "skipped: named in SERVICEBUS_SKIP_SDKS");
         return None;
     }
@@ -227,7 +227,7 @@ fn sources(directory: &Path, extension: &str) -> Vec<PathBuf> {
 }
 
 /// Whether it is named, or what it is a variant of.
-fn may_skip(language: Language) -> bool {
+fn is_optional(language: Language) -> bool {
     let is_named = |name: &str| {
         let rest = language.name().strip_prefix(name.trim());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))

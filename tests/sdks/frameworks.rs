@@ -138,7 +138,7 @@ async fn camel() {
     let servicebus = start(camel_topology()).await;
     let plain = servicebus.connection_string();
     java.run(&servicebus, plain, &[], 10).await;
-    judge_camel(&servicebus).await;
+    assert_camel(&servicebus).await;
 }
 
 /// As to the service, with the trust store that the settings name.
@@ -154,7 +154,7 @@ async fn camel_over_tls() {
     let secured = servicebus.tls_connection_string();
     let trust = ClientSettings::java_options(&store.display().to_string());
     java.run(&servicebus, secured, &trust, 10).await;
-    judge_camel(&servicebus).await;
+    assert_camel(&servicebus).await;
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn camel_topology() -> Topology {
         .topic(Topic::new("prices").subscription(Subscription::new("alerts")))
 }
 
-async fn judge_camel(servicebus: &ServiceBus) {
+async fn assert_camel(servicebus: &ServiceBus) {
     assert_completed!(servicebus.queue("orders"), count = 1).await;
     assert_completed!(servicebus.queue("out"), count = 4).await;
     assert_completed!(servicebus.queue("carts"), count = 1).await;

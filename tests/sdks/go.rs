@@ -1,7 +1,7 @@
 //! `azservicebus` for Go.
 
 /// Cases of what this SDK has not, or asks for in another way.
-pub(crate) const LACKING: [&str; 2] = [
+pub(crate) const UNSUPPORTED: [&str; 2] = [
     // It renews no lock by itself.
     "session_locks.auto_renewed",
     // Its request for a deferred message names no session, without which a queue of sessions gives none.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Cases of what this SDK has not, or asks for in another way: none of those that all SDKs have.
-pub(crate) const LACKING: [&str; 0] = [];
+pub(crate) const UNSUPPORTED: [&str; 0] = [];
 
 every_case!(crate::driver::Sdk::Java);
 

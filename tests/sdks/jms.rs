@@ -28,7 +28,7 @@ use crate::environment::{self, Language};
 use crate::interpreter::{self, Environment};
 
 /// As many queues and topics as a namespace may have.
-const MOST: usize = 10_000;
+const MAX_ENTITIES: usize = 10_000;
 /// Longer than the interpreter's own deadline.
 const DEADLINE: Duration = Duration::from_secs(240);
 /// For 100,000 messages on a machine that has other work.
@@ -298,7 +298,7 @@ fn topology(tier: Tier) -> Topology {
 
 /// The same with all others that there is room for.
 fn filled(topology: Topology) -> Topology {
-    let others = (8..MOST).map(|number| Queue::new(format!("other-{number}")));
+    let others = (8..MAX_ENTITIES).map(|number| Queue::new(format!("other-{number}")));
     others.fold(topology, Topology::queue)
 }
 

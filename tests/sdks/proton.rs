@@ -17,7 +17,7 @@ use crate::environment::{self, Language};
 use crate::matrix;
 
 /// Cases that `proton.Message` cannot be made of; their bytes pass all the same.
-const UNSPEAKABLE: [&str; 0] = [];
+const UNREPRESENTABLE: [&str; 0] = [];
 
 /// What the script saw of one case.
 struct Observed {
@@ -30,7 +30,7 @@ struct Observed {
 }
 
 #[tokio::test]
-async fn what_proton_sends_it_receives() {
+async fn proton_receives_what_it_sends() {
     let Some(observed) = observe().await else {
         return;
     };
@@ -38,9 +38,9 @@ async fn what_proton_sends_it_receives() {
     let unspeakable = observed.iter().filter(|row| row.way == "unspeakable");
     let unspeakable: Vec<_> = unspeakable.map(|row| (&*row.name, &row.shown)).collect();
     let names: Vec<_> = unspeakable.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names, UNSPEAKABLE, "{unspeakable:#?}");
+    assert_eq!(names, UNREPRESENTABLE, "{unspeakable:#?}");
     assert_eq!(of("bytes"), matrix::all().len());
-    assert_eq!(of("message") + UNSPEAKABLE.len(), matrix::all().len());
+    assert_eq!(of("message") + UNREPRESENTABLE.len(), matrix::all().len());
     let failed: Vec<_> = observed.iter().filter_map(failure).collect();
     assert!(failed.is_empty(), "{failed:#?}");
 }

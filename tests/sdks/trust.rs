@@ -25,7 +25,7 @@ async fn python() {
         return;
     };
     let script = environment::scripts(Language::Python).join("trust.py");
-    judge("python", Some(VIOLATION), || {
+    assert_handshakes("python", Some(VIOLATION), || {
         let mut command = Command::new(environment::python(&environment));
         command.arg(&script);
         command
@@ -39,7 +39,7 @@ async fn javascript() {
         return;
     }
     let script = environment::scripts(Language::JavaScript).join("trust.js");
-    judge("javascript", Some(VIOLATION), || {
+    assert_handshakes("javascript", Some(VIOLATION), || {
         let mut command = Command::new("node");
         command.arg(&script);
         command
@@ -50,11 +50,11 @@ async fn javascript() {
 /// Java looks for constraints in the certificates below the one that it is told to trust, and not in that itself: its
 /// users are told so. Should that change the README has to.
 #[tokio::test]
-async fn java_believes_all() {
+async fn java_accepts_every_certificate_of_the_ca() {
     let Some(environment) = environment::ready(Language::Java).await else {
         return;
     };
-    judge("java", None, || {
+    assert_handshakes("java", None, || {
         let mut command = Command::from(java::program(&environment, "cases.Handshake"));
         command.kill_on_drop(true);
         command
@@ -109,7 +109,7 @@ async fn keytool(arguments: &[String]) -> String {
 }
 
 /// Has a language shake hands with a server of each name; those beyond the constraints are refused with these words.
-async fn judge(language: &str, refusal: Option<&str>, program: impl Fn() -> Command) {
+async fn assert_handshakes(language: &str, refusal: Option<&str>, program: impl Fn() -> Command) {
     let directory = authority(language).await;
     for (name, is_believed) in [
         ("localhost", true),
@@ -118,7 +118,7 @@ async fn judge(language: &str, refusal: Option<&str>, program: impl Fn() -> Comm
         ("example.org", false),
         ("notlocalhost", false),
     ] {
-        let [certificate, key] = stolen(&directory, name);
+        let [certificate, key] = issue_certificate(&directory, name);
         let mut command = program();
         command
             .arg(directory.join("ca.pem"))
@@ -156,7 +156,7 @@ async fn authority(language: &str) -> PathBuf {
 }
 
 /// A certificate for a name and its key, issued with the authority's key elsewhere.
-fn stolen(directory: &Path, name: &str) -> [PathBuf; 2] {
+fn issue_certificate(directory: &Path, name: &str) -> [PathBuf; 2] {
     let authority = fs::read_to_string(directory.join("ca-key.pem")).expect("it is kept");
     let authority = KeyPair::from_pem(&authority).expect("a key");
     let mut issuer = CertificateParams::default();

@@ -20,18 +20,18 @@ use crate::network::{Network, Observed};
 use crate::world::World;
 
 /// How long an exchange may take: longer than a client stands still.
-const PATIENCE: Duration = Duration::from_secs(40);
+const TIMEOUT: Duration = Duration::from_secs(40);
 const SESSION_FILTER: &str = "com.microsoft:session-filter";
-const SESSION_PATIENCE: &str = "com.microsoft:timeout";
+const SESSION_TIMEOUT: &str = "com.microsoft:timeout";
 const SESSION_LOCKED_UNTIL: &str = "com.microsoft:locked-until-utc";
 /// Ticks of .NET from the year 1 to the Unix epoch, ten million a second.
 const EPOCH_TICKS: i64 = 621_355_968_000_000_000;
 
 /// Why an exchange came to nothing: the connection is of no use any more.
 #[derive(Debug)]
-pub(crate) struct Broken(pub(crate) String);
+pub(crate) struct ExchangeFailed(pub(crate) String);
 
-pub(crate) type Exchange<T> = Result<T, Broken>;
+pub(crate) type Exchange<T> = Result<T, ExchangeFailed>;
 pub(crate) type Map = OrderedMap<Value, Value>;
 
 /// A connection with one AMQP session on it.
@@ -88,7 +88,7 @@ impl Client {
             Ok(session) => session,
             Err(broken) => {
                 observed.cut(&network);
-                bury(connection);
+                keep_handles(connection);
                 return Err(broken);
             }
         };
@@ -126,7 +126,7 @@ impl Client {
         &mut self,
         address: &str,
         session: Option<&str>,
-        patience: Duration,
+        max_wait: Duration,
         locks: bool,
     ) -> Exchange<Option<(Receiver, String, i64)>> {
         let wanted = session.map_or(Value::Null, Value::from);
@@ -135,18 +135,18 @@ impl Client {
             .add_to_filter_using_legacy_format(SESSION_FILTER, wanted)
             .build();
         let mut properties = Fields::new();
-        let milliseconds = patience.as_millis() as u32;
-        properties.insert(Symbol::from(SESSION_PATIENCE), Value::Uint(milliseconds));
+        let milliseconds = max_wait.as_millis() as u32;
+        properties.insert(Symbol::from(SESSION_TIMEOUT), Value::Uint(milliseconds));
         let receiver = match self.receiver_from(source, properties, locks).await {
             Ok(receiver) => receiver,
-            Err(Broken(text)) if is_refused(&text) => return Ok(None),
+            Err(ExchangeFailed(text)) if is_refused(&text) => return Ok(None),
             Err(broken) => return Err(broken),
         };
         let filter = receiver.source().as_ref().and_then(|s| s.filter.as_ref());
         let session = match filter.and_then(|filter| filter.get(&Symbol::from(SESSION_FILTER))) {
             Some(Value::String(session)) => session.clone(),
             other => {
-                return Err(Broken(format!(
+                return Err(ExchangeFailed(format!(
                     "a session receiver has the filter {other:?}"
                 )));
             }
@@ -238,7 +238,7 @@ impl Client {
         };
         let outcome = within("request", sender.send(request)).await?;
         if !matches!(outcome, Outcome::Accepted(_)) {
-            return Err(Broken(format!("a request is answered {outcome:?}")));
+            return Err(ExchangeFailed(format!("a request is answered {outcome:?}")));
         }
         let delivery = within("answer", receiver.recv::<Body<Value>>()).await?;
         within("accept", receiver.accept(&delivery)).await?;
@@ -248,13 +248,13 @@ impl Client {
         answer
     }
 
-    /// Closes the connection. Its AMQP session ends with its connection, see [`bury`].
+    /// Closes the connection. Its AMQP session ends with its connection, see [`keep_handles`].
     pub(crate) async fn close(mut self) {
         if let Some((session, mut connection)) = self.handles.take() {
             if within("close", connection.close()).await.is_err() {
                 self.observed.cut(&self.network);
             }
-            bury((session, connection));
+            keep_handles((session, connection));
         }
     }
 }
@@ -264,7 +264,7 @@ impl Drop for Client {
     fn drop(&mut self) {
         if let Some(handles) = self.handles.take() {
             self.observed.cut(&self.network);
-            bury(handles);
+            keep_handles(handles);
         }
     }
 }
@@ -272,9 +272,9 @@ impl Drop for Client {
 /// Keeps the handles of a connection until its tasks have noticed that it is over: from when it has said that it ends
 /// until it hears the same from the peer, the client library's task of a session asks without pause (fe2o3-amqp 0.18.4,
 /// `session/engine.rs`: `outgoing_link_frames` is closed by then), and simulated time would stand still.
-fn bury(handles: impl Send + 'static) {
+fn keep_handles(handles: impl Send + 'static) {
     tokio::spawn(async move {
-        sleep(PATIENCE).await;
+        sleep(TIMEOUT).await;
         drop(handles);
     });
 }
@@ -283,7 +283,7 @@ impl Answer {
     fn read(message: Message<Body<Value>>) -> Exchange<Self> {
         let properties = message.application_properties.unwrap_or_default().0;
         let Some(SimpleValue::Int(status)) = properties.get("statusCode") else {
-            return Err(Broken("a management answer has no status".into()));
+            return Err(ExchangeFailed("a management answer has no status".into()));
         };
         let condition = properties.get("errorCondition");
         let condition = condition.map_or_else(String::new, |condition| format!("{condition:?}"));
@@ -308,10 +308,10 @@ pub(crate) async fn within<T, E: std::fmt::Debug>(
     what: &str,
     exchange: impl Future<Output = Result<T, E>>,
 ) -> Exchange<T> {
-    match timeout(PATIENCE, exchange).await {
+    match timeout(TIMEOUT, exchange).await {
         Ok(Ok(done)) => Ok(done),
-        Ok(Err(error)) => Err(Broken(format!("{what}: {error:?}"))),
-        Err(_) => Err(Broken(format!("{what}: no answer"))),
+        Ok(Err(error)) => Err(ExchangeFailed(format!("{what}: {error:?}"))),
+        Err(_) => Err(ExchangeFailed(format!("{what}: no answer"))),
     }
 }
 

@@ -10,22 +10,22 @@ use serde_amqp::read::SliceReader;
 use serde_json::Value as Json;
 use tokio::time::{sleep, timeout};
 
-use crate::client::{Broken, Client, Exchange, map};
+use crate::client::{Client, Exchange, ExchangeFailed, map};
+use crate::entities::{ENTITIES, SESSIONS};
 use crate::http::Http;
-use crate::places::{PLACES, SESSIONS};
 use crate::receivers::arrival;
 use crate::senders::SESSIONS as SESSION_NAMES;
 use crate::world::World;
 
 /// Until locks, schedules and silent connections have all ended.
-const REST: Duration = Duration::from_secs(400);
+const SETTLE_TIME: Duration = Duration::from_secs(400);
 /// How soon a message comes to whom it is there for.
-const SOON: Duration = Duration::from_secs(2);
+const RECEIVE_TIMEOUT: Duration = Duration::from_secs(2);
 const CREDIT: u32 = 100;
 
 /// Empties everything; says whether that was possible.
 pub(crate) async fn drain(world: &Arc<World>) -> bool {
-    sleep(REST).await;
+    sleep(SETTLE_TIME).await;
     let left = world.network.open_at_server();
     if !left.is_empty() {
         world
@@ -33,12 +33,12 @@ pub(crate) async fn drain(world: &Arc<World>) -> bool {
             .find(format!("connections {left:?} have no client, and stay"));
     }
     let drained = try_drain(world).await;
-    if let Err(Broken(why)) = &drained {
+    if let Err(ExchangeFailed(why)) = &drained {
         world
             .ledger
             .find(format!("the entities cannot be emptied: {why}"));
     }
-    sleep(SOON).await;
+    sleep(RECEIVE_TIMEOUT).await;
     let left = world.network.open_at_server();
     if !left.is_empty() {
         world
@@ -51,7 +51,7 @@ pub(crate) async fn drain(world: &Arc<World>) -> bool {
 async fn try_drain(world: &Arc<World>) -> Exchange<()> {
     let mut http = Http::connect(world);
     let mut client = Client::connect(world, "drain").await?;
-    for (number, place) in PLACES.iter().enumerate() {
+    for (number, place) in ENTITIES.iter().enumerate() {
         let counts = http.get(&counts_of(place.address)).await?;
         // Those that are deferred are active, too.
         let ready = count(&counts, "active") - count(&counts, "deferred");
@@ -76,12 +76,12 @@ async fn try_drain(world: &Arc<World>) -> Exchange<()> {
     }
     clear_states(&mut client).await?;
     client.close().await;
-    look_for_remains(world, &mut http).await?;
+    check_for_leftovers(world, &mut http).await?;
     settle(world, &mut http).await
 }
 
 /// What was made for the link of a client of JMS goes with it, whatever ended that.
-async fn look_for_remains(world: &Arc<World>, http: &mut Http) -> Exchange<()> {
+async fn check_for_leftovers(world: &Arc<World>, http: &mut Http) -> Exchange<()> {
     for kind in ["queues", "subscriptions"] {
         let path = format!("/$emulator/v1/namespaces/simulated/{kind}");
         let listed = http.get(&path).await?;
@@ -109,18 +109,18 @@ async fn drain_store(
     let link = world
         .ledger
         .attaching(place, !suffix.is_empty(), &client.observed);
-    let address = format!("{}{suffix}", PLACES[place].address);
+    let address = format!("{}{suffix}", ENTITIES[place].address);
     let mut receiver = client.receiver(&address, false).await?;
     let mut found = 0;
     receiver
         .set_credit(CREDIT)
         .await
-        .map_err(|error| Broken(format!("{error:?}")))?;
+        .map_err(|error| ExchangeFailed(format!("{error:?}")))?;
     while found < expected {
-        let Ok(received) = timeout(SOON, receiver.recv::<Body<Value>>()).await else {
+        let Ok(received) = timeout(RECEIVE_TIMEOUT, receiver.recv::<Body<Value>>()).await else {
             break;
         };
-        let delivery = received.map_err(|error| Broken(format!("{error:?}")))?;
+        let delivery = received.map_err(|error| ExchangeFailed(format!("{error:?}")))?;
         let mut arrival = arrival(delivery.message())?;
         world.ledger.delivered(link, &mut arrival);
         world.ledger.found(place, arrival.key);
@@ -135,15 +135,17 @@ async fn drain_store(
     receiver
         .close()
         .await
-        .map_err(|error| Broken(format!("{error:?}")))
+        .map_err(|error| ExchangeFailed(format!("{error:?}")))
 }
 
 async fn drain_sessions(world: &Arc<World>, client: &mut Client, expected: u64) -> Exchange<()> {
-    let address = PLACES[SESSIONS].address;
+    let address = ENTITIES[SESSIONS].address;
     let mut found = 0;
     while found < expected {
         let link = world.ledger.attaching(SESSIONS, false, &client.observed);
-        let accepted = client.session_receiver(address, None, SOON, false).await?;
+        let accepted = client
+            .session_receiver(address, None, RECEIVE_TIMEOUT, false)
+            .await?;
         let Some((mut receiver, session, until)) = accepted else {
             break;
         };
@@ -152,12 +154,12 @@ async fn drain_sessions(world: &Arc<World>, client: &mut Client, expected: u64) 
         receiver
             .set_credit(CREDIT)
             .await
-            .map_err(|error| Broken(format!("{error:?}")))?;
+            .map_err(|error| ExchangeFailed(format!("{error:?}")))?;
         let before = found;
         while let Ok(received) =
             timeout(Duration::from_millis(200), receiver.recv::<Body<Value>>()).await
         {
-            let delivery = received.map_err(|error| Broken(format!("{error:?}")))?;
+            let delivery = received.map_err(|error| ExchangeFailed(format!("{error:?}")))?;
             let mut arrival = arrival(delivery.message())?;
             world.ledger.delivered(link, &mut arrival);
             world.ledger.found(SESSIONS, arrival.key);
@@ -167,7 +169,7 @@ async fn drain_sessions(world: &Arc<World>, client: &mut Client, expected: u64) 
         receiver
             .close()
             .await
-            .map_err(|error| Broken(format!("{error:?}")))?;
+            .map_err(|error| ExchangeFailed(format!("{error:?}")))?;
         if found == before {
             break;
         }
@@ -182,13 +184,13 @@ async fn drain_sessions(world: &Arc<World>, client: &mut Client, expected: u64) 
 
 /// Forgets what is kept with sessions.
 async fn clear_states(client: &mut Client) -> Exchange<()> {
-    let address = PLACES[SESSIONS].address;
+    let address = ENTITIES[SESSIONS].address;
     for session in SESSION_NAMES {
         let accepted = client
-            .session_receiver(address, Some(session), SOON, true)
+            .session_receiver(address, Some(session), RECEIVE_TIMEOUT, true)
             .await?;
         let (receiver, ..) =
-            accepted.ok_or_else(|| Broken(format!("session {session} is locked")))?;
+            accepted.ok_or_else(|| ExchangeFailed(format!("session {session} is locked")))?;
         let body = map([
             ("session-id", session.into()),
             ("session-state", Value::Null),
@@ -197,14 +199,14 @@ async fn clear_states(client: &mut Client) -> Exchange<()> {
         receiver
             .close()
             .await
-            .map_err(|error| Broken(format!("{error:?}")))?;
+            .map_err(|error| ExchangeFailed(format!("{error:?}")))?;
     }
     Ok(())
 }
 
 /// Asks for what was deferred, by the numbers that peeking shows.
 async fn drain_deferred(world: &Arc<World>, client: &mut Client, place: usize) -> Exchange<()> {
-    let address = PLACES[place].address;
+    let address = ENTITIES[place].address;
     for session in sessions_of(place) {
         let mut body = map([
             ("from-sequence-number", Value::Long(1)),
@@ -225,9 +227,12 @@ async fn drain_deferred(world: &Arc<World>, client: &mut Client, place: usize) -
         let holder = match session {
             Some(session) => {
                 let accepted = client
-                    .session_receiver(address, Some(session), SOON, true)
+                    .session_receiver(address, Some(session), RECEIVE_TIMEOUT, true)
                     .await?;
-                Some(accepted.ok_or_else(|| Broken(format!("session {session} is locked")))?)
+                Some(
+                    accepted
+                        .ok_or_else(|| ExchangeFailed(format!("session {session} is locked")))?,
+                )
             }
             None => None,
         };
@@ -244,9 +249,9 @@ async fn drain_deferred(world: &Arc<World>, client: &mut Client, place: usize) -
         let entries = match answer.take("messages") {
             Some(Value::List(entries)) => entries,
             // One that has expired goes when it is asked for, and none is given then.
-            _ if PLACES[place].ttl.is_some() => continue,
+            _ if ENTITIES[place].ttl.is_some() => continue,
             _ => {
-                return Err(Broken(format!(
+                return Err(ExchangeFailed(format!(
                     "{address} does not give what was deferred: {}",
                     answer.condition
                 )));
@@ -259,14 +264,14 @@ async fn drain_deferred(world: &Arc<World>, client: &mut Client, place: usize) -
             receiver
                 .close()
                 .await
-                .map_err(|error| Broken(format!("{error:?}")))?;
+                .map_err(|error| ExchangeFailed(format!("{error:?}")))?;
         }
     }
     Ok(())
 }
 
 fn sessions_of(place: usize) -> Vec<Option<&'static str>> {
-    match PLACES[place].sessions {
+    match ENTITIES[place].sessions {
         true => SESSION_NAMES.map(Some).to_vec(),
         false => vec![None],
     }
@@ -274,13 +279,13 @@ fn sessions_of(place: usize) -> Vec<Option<&'static str>> {
 
 fn read(entry: Value) -> Exchange<crate::ledger::Arrival> {
     let Value::Map(mut entry) = entry else {
-        return Err(Broken("an answer holds no map".into()));
+        return Err(ExchangeFailed("an answer holds no map".into()));
     };
     let Some(Value::Binary(bytes)) = entry.swap_remove(&Value::from("message")) else {
-        return Err(Broken("an answer holds no message".into()));
+        return Err(ExchangeFailed("an answer holds no message".into()));
     };
     let message = Body::<Value>::decode_message_from_reader(SliceReader::new(&bytes))
-        .map_err(|error| Broken(error.to_string()))?;
+        .map_err(|error| ExchangeFailed(error.to_string()))?;
     arrival(&message)
 }
 
@@ -292,7 +297,7 @@ async fn settle(world: &Arc<World>, http: &mut Http) -> Exchange<()> {
             r#"{"within":1}"#,
         )
         .await;
-    if let Err(Broken(why)) = rest {
+    if let Err(ExchangeFailed(why)) = rest {
         world
             .ledger
             .find(format!("the namespace does not come to rest: {why}"));
@@ -308,7 +313,7 @@ async fn settle(world: &Arc<World>, http: &mut Http) -> Exchange<()> {
         "news",
         "news/subscriptions/blue",
     ];
-    for address in PLACES.iter().map(|place| place.address).chain(forwarding) {
+    for address in ENTITIES.iter().map(|place| place.address).chain(forwarding) {
         let counts = http.get(&counts_of(address)).await?;
         let is_empty = counts
             .as_object()

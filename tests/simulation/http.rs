@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::client::{Broken, Exchange, within};
+use crate::client::{Exchange, ExchangeFailed, within};
 use crate::network::Stream;
 use crate::world::World;
 
@@ -32,12 +32,12 @@ impl Http {
     }
 
     async fn exchange(&mut self, request: &str) -> Exchange<Value> {
-        let broken = |error: std::io::Error| Broken(error.to_string());
+        let broken = |error: std::io::Error| ExchangeFailed(error.to_string());
         self.0.write_all(request.as_bytes()).await.map_err(broken)?;
         let mut answer = Vec::new();
         loop {
             if self.0.read_buf(&mut answer).await.map_err(broken)? == 0 {
-                return Err(Broken("the answer ends too early".into()));
+                return Err(ExchangeFailed("the answer ends too early".into()));
             }
             let text = String::from_utf8_lossy(&answer);
             let Some((head, body)) = text.split_once("\r\n\r\n") else {
@@ -52,7 +52,7 @@ impl Http {
                 continue;
             }
             if !head.starts_with("http/1.1 2") {
-                return Err(Broken(text.into_owned()));
+                return Err(ExchangeFailed(text.into_owned()));
             }
             return Ok(serde_json::from_str(body).unwrap_or(Value::Null));
         }

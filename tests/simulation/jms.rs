@@ -17,7 +17,7 @@ use serde_amqp::described::Described;
 use serde_amqp::descriptor::Descriptor;
 use tokio::time::timeout;
 
-use crate::client::{Broken, Client, Exchange, within};
+use crate::client::{Client, Exchange, ExchangeFailed, within};
 use crate::worker::Worker;
 
 /// The selector filter, by number.
@@ -49,7 +49,9 @@ impl Worker {
         for number in 0..how_many {
             let outcome = within("send", creator.send(numbered(number))).await?;
             if !matches!(outcome, Outcome::Accepted(_)) {
-                return Err(Broken(format!("a temporary queue answers {outcome:?}")));
+                return Err(ExchangeFailed(format!(
+                    "a temporary queue answers {outcome:?}"
+                )));
             }
         }
         let selector = selects.then_some("number <> 1 AND number BETWEEN 0 AND 5");
@@ -94,11 +96,12 @@ impl Worker {
 
     /// Consumes a topic for a while, together with others of its kind.
     async fn watch_the_news(&mut self) -> Exchange<()> {
-        let patience = Duration::from_millis(self.random.random_range(200..3_000));
+        let max_wait = Duration::from_millis(self.random.random_range(200..3_000));
         let mut receiver = self.client().watching().await?;
         within("flow", receiver.set_credit(5)).await?;
-        while let Ok(received) = timeout(patience, receiver.recv::<Body<Value>>()).await {
-            let delivery = received.map_err(|error| Broken(format!("receive: {error:?}")))?;
+        while let Ok(received) = timeout(max_wait, receiver.recv::<Body<Value>>()).await {
+            let delivery =
+                received.map_err(|error| ExchangeFailed(format!("receive: {error:?}")))?;
             within("accept", receiver.accept(&delivery)).await?;
             if self.random.random_bool(0.3) {
                 break;
@@ -126,7 +129,7 @@ impl Client {
         let address = target.and_then(|target| target.address.clone());
         match address {
             Some(address) => Ok((sender, address)),
-            None => Err(Broken("a temporary queue has no address".into())),
+            None => Err(ExchangeFailed("a temporary queue has no address".into())),
         }
     }
 

@@ -4,18 +4,18 @@
 //! ledger says so, and either is right.
 
 mod delivered;
+mod final_check;
 mod links;
 mod sent;
 mod settled;
-mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::time::Instant;
 
+use crate::entities::{Colour, ENTITIES};
 use crate::network::Observed;
-use crate::places::{Colour, PLACES};
 
 pub(crate) use settled::Outcome;
 
@@ -26,14 +26,14 @@ pub(crate) const BEGINNING: i64 = 1_767_225_600_000;
 pub(crate) struct Ledger {
     records: Arc<Mutex<Records>>,
     begun: Instant,
-    is_loud: bool,
+    is_verbose: bool,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     messages: Vec<Sent>,
     copies: BTreeMap<(usize, usize), Copy>,
-    groups: Vec<Group>,
+    groups: Vec<TransactionState>,
     links: Vec<Link>,
     /// The numbers of copies by place and sender, for their order.
     runs: BTreeMap<(usize, usize), BTreeMap<usize, i64>>,
@@ -52,11 +52,11 @@ struct Sent {
     due: Option<i64>,
     group: Option<usize>,
     begun: i64,
-    fate: Fate,
+    state: SendState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum SendState {
     Unknown,
     Accepted(i64),
     /// Its cancellation was asked for, and the answer has not come.
@@ -102,7 +102,7 @@ struct Held {
 
 /// What is done in a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Group {
+pub(crate) enum TransactionState {
     Unknown,
     Committed,
     RolledBack,
@@ -148,11 +148,11 @@ pub(crate) struct Outgoing {
 }
 
 impl Ledger {
-    pub(crate) fn new(is_loud: bool) -> Self {
+    pub(crate) fn new(is_verbose: bool) -> Self {
         Self {
             records: Arc::default(),
             begun: Instant::now(),
-            is_loud,
+            is_verbose,
         }
     }
 
@@ -167,7 +167,7 @@ impl Ledger {
 
     /// Writes a line of the story, for who replays a seed.
     pub(crate) fn say(&self, line: impl FnOnce() -> String) {
-        if self.is_loud {
+        if self.is_verbose {
             eprintln!("{:>9} {}", self.now() - BEGINNING, line());
         }
     }
@@ -192,12 +192,12 @@ impl Ledger {
 impl Records {
     /// The copy of a message, which a queue of dead letters holds for the queue where they died.
     fn copy(&mut self, key: usize, place: usize) -> Option<&mut Copy> {
-        self.copies.get_mut(&(key, home(place)))
+        self.copies.get_mut(&(key, owner_of(place)))
     }
 }
 
 /// Where a copy counts that lies at a place.
-fn home(place: usize) -> usize {
-    let buries = |own: &crate::places::Place| own.graveyard == Some(place);
-    PLACES.iter().position(buries).unwrap_or(place)
+fn owner_of(place: usize) -> usize {
+    let buries = |own: &crate::entities::TestEntity| own.dead_letters_to == Some(place);
+    ENTITIES.iter().position(buries).unwrap_or(place)
 }

@@ -11,11 +11,11 @@
 
 mod client;
 mod drain;
+mod entities;
 mod http;
 mod jms;
 mod ledger;
 mod network;
-mod places;
 mod receivers;
 mod runner;
 mod senders;

@@ -18,7 +18,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 /// How bad the network of a seed is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Weather {
+pub(crate) struct NetworkConditions {
     /// Longest way of a byte, in milliseconds.
     pub(crate) delay: u64,
     /// Bytes that are on their way in one direction before a writer waits.
@@ -32,7 +32,7 @@ pub(crate) struct Network(Arc<Mutex<State>>);
 #[derive(Debug)]
 struct State {
     random: SmallRng,
-    weather: Weather,
+    conditions: NetworkConditions,
     trace: Trace,
     connections: Vec<Arc<Mutex<Connection>>>,
 }
@@ -94,22 +94,22 @@ pub(crate) struct Observed(Arc<Mutex<Connection>>);
 
 /// A client that asks so often at one instant does nothing else until it is answered: simulated time would stand still.
 /// The client library does so between its `close` and that of the peer (fe2o3-amqp 0.18.4, `connection/engine.rs`).
-const WITHOUT_PAUSE: u32 = 1_000;
-const FOR_NOTHING: u32 = 10 * WITHOUT_PAUSE;
+const REQUESTS_WITHOUT_PAUSE: u32 = 1_000;
+const MAX_REQUESTS_WITHOUT_PAUSE: u32 = 10 * REQUESTS_WITHOUT_PAUSE;
 
 /// The emulator reads this way.
 const TO_SERVER: usize = 0;
 const TO_CLIENT: usize = 1;
 
 impl Network {
-    pub(crate) fn new(seed: u64, weather: Weather) -> Self {
+    pub(crate) fn new(seed: u64, conditions: NetworkConditions) -> Self {
         let trace = Trace {
             started: Some(Instant::now()),
             ..Trace::default()
         };
         Self(Arc::new(Mutex::new(State {
             random: SmallRng::seed_from_u64(seed),
-            weather,
+            conditions,
             trace,
             connections: Vec::new(),
         })))
@@ -136,9 +136,9 @@ impl Network {
     }
 
     /// From now on bytes take no longer than a millisecond, and what stood still goes on.
-    pub(crate) fn heal(&self) {
+    pub(crate) fn restore(&self) {
         let mut state = self.state();
-        state.weather.delay = 1;
+        state.conditions.delay = 1;
         let connections = state.connections.clone();
         drop(state);
         for connection in connections {
@@ -185,7 +185,7 @@ impl Network {
 
     fn delay(&self) -> Duration {
         let mut state = self.state();
-        let most = state.weather.delay;
+        let most = state.conditions.delay;
         Duration::from_millis(state.random.random_range(0..=most))
     }
 
@@ -214,7 +214,7 @@ impl Observed {
     }
 
     /// From now on what is sent is lost, in one direction or in both, and neither end learns it.
-    pub(crate) fn fall_silent(&self, to_server: bool, to_client: bool) {
+    pub(crate) fn drop_traffic(&self, to_server: bool, to_client: bool) {
         let mut connection = lock(&self.0);
         connection.abnormal_since.get_or_insert_with(Instant::now);
         connection.ways[TO_SERVER].is_lost |= to_server;
@@ -321,7 +321,7 @@ impl Connection {
             _ => 1,
         };
         self.asks = Some((now, asked));
-        if !asked.is_multiple_of(WITHOUT_PAUSE) {
+        if !asked.is_multiple_of(REQUESTS_WITHOUT_PAUSE) {
             return false;
         }
         for way in &mut self.ways {
@@ -332,7 +332,7 @@ impl Connection {
             way.held = None;
             way.ends = way.ends.map(|at| at.min(now));
             way.reset = way.reset.map(|at| at.min(now));
-            if asked >= FOR_NOTHING {
+            if asked >= MAX_REQUESTS_WITHOUT_PAUSE {
                 self.abnormal_since.get_or_insert(now);
                 way.reset = Some(now);
             }
@@ -370,7 +370,7 @@ impl AsyncWrite for Stream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let delay = self.network.delay();
-        let window = self.network.state().weather.window;
+        let window = self.network.state().conditions.window;
         let mut connection = lock(&self.connection);
         let was_reset = connection.ways[self.reads].reset;
         let way = &mut connection.ways[1 - self.reads];

@@ -12,9 +12,11 @@ use fe2o3_amqp::types::primitives::{OrderedMap, SimpleValue, Symbol, Value};
 use rand::RngExt;
 use tokio::time::{sleep, timeout};
 
-use crate::client::{Broken, Client, Exchange, map, numbers, token, tokens, within};
+use crate::client::{Client, Exchange, ExchangeFailed, map, numbers, token, tokens, within};
+use crate::entities::{
+    ALL, DEAD_LETTERS, ENTITIES, EXPIRING, ORDERS, RED, SHORT_LOCK, TARGET, UNIQUE, WORK,
+};
 use crate::ledger::{Arrival, Outcome};
-use crate::places::{ALL, BRIEF, FLEETING, GRAVEYARD, ORDERS, PLACES, RED, TARGET, UNIQUE, WORK};
 use crate::worker::Worker;
 use crate::world::World;
 
@@ -38,7 +40,7 @@ impl Receiving {
         let link = world
             .ledger
             .attaching(place, is_dead_letters, &client.observed);
-        let mut address = PLACES[place].address.to_owned();
+        let mut address = ENTITIES[place].address.to_owned();
         if is_dead_letters {
             address += "/$DeadLetterQueue";
         }
@@ -75,7 +77,7 @@ impl Receiving {
             ledger.waits(self.link, false);
             return Ok(None);
         };
-        let delivery = received.map_err(|error| Broken(format!("receive: {error:?}")))?;
+        let delivery = received.map_err(|error| ExchangeFailed(format!("receive: {error:?}")))?;
         ledger.waits(self.link, false);
         let mut arrival = arrival(delivery.message())?;
         ledger.delivered(self.link, &mut arrival);
@@ -121,11 +123,21 @@ impl Receiving {
 
 impl Worker {
     pub(crate) async fn receive_something(&mut self) -> Exchange<()> {
-        let places = [
-            ORDERS, ORDERS, UNIQUE, BRIEF, FLEETING, TARGET, TARGET, WORK, WORK, GRAVEYARD, ALL,
+        let entities = [
+            ORDERS,
+            ORDERS,
+            UNIQUE,
+            SHORT_LOCK,
+            EXPIRING,
+            TARGET,
+            TARGET,
+            WORK,
+            WORK,
+            DEAD_LETTERS,
+            ALL,
             RED,
         ];
-        let place = places[self.random.random_range(0..places.len())];
+        let place = entities[self.random.random_range(0..entities.len())];
         let is_dead_letters = place != WORK && self.random.random_bool(0.1);
         let world = Arc::clone(&self.world);
         let mut receiving = Receiving::open(&world, self.client(), place, is_dead_letters).await?;
@@ -189,8 +201,8 @@ impl Worker {
             receiving.dispose(&arrival, delivery, &outcome).await?;
             return Ok(Some((arrival, outcome)));
         }
-        let lock =
-            token(delivery.delivery_tag()).ok_or_else(|| Broken("a tag is no token".into()))?;
+        let lock = token(delivery.delivery_tag())
+            .ok_or_else(|| ExchangeFailed("a tag is no token".into()))?;
         self.settle_by_request(place, &arrival, lock, &outcome)
             .await?;
         Ok(None)
@@ -203,12 +215,12 @@ impl Worker {
         delivery: &Received,
     ) -> Exchange<()> {
         let until = arrival.locked_until.unwrap_or(0);
-        let lock =
-            token(delivery.delivery_tag()).ok_or_else(|| Broken("a tag is no token".into()))?;
+        let lock = token(delivery.delivery_tag())
+            .ok_or_else(|| ExchangeFailed("a tag is no token".into()))?;
         let body = map([("lock-tokens", tokens(lock))]);
         let client = self.client();
         let mut answer = client
-            .ask(PLACES[place].address, "renew-lock", body)
+            .ask(ENTITIES[place].address, "renew-lock", body)
             .await?;
         if answer.status == 410 {
             self.world.ledger.lock_lost(place, arrival.key, until);
@@ -250,7 +262,7 @@ impl Worker {
         self.world.ledger.settling(place, arrival, outcome.clone());
         let client = self.client();
         let answer = client
-            .ask(PLACES[place].address, "update-disposition", body)
+            .ask(ENTITIES[place].address, "update-disposition", body)
             .await?;
         match answer.status {
             200 => self.world.ledger.settled(place, arrival, outcome.clone()),
@@ -274,12 +286,12 @@ impl Worker {
             ("receiver-settle-mode", Value::Uint(1)),
         ]);
         let client = self.client();
-        let address = PLACES[place].address;
+        let address = ENTITIES[place].address;
         let mut answer = client
             .ask(address, "receive-by-sequence-number", body)
             .await?;
         let Some(Value::List(entries)) = answer.take("messages") else {
-            let (ttl, most) = (PLACES[place].ttl, PLACES[place].max_delivery);
+            let (ttl, most) = (ENTITIES[place].ttl, ENTITIES[place].max_delivery);
             // To defer it was a delivery, too, and may have been the last.
             if ttl.is_none() && arrival.count + 1 < most {
                 let (key, status) = (arrival.key, answer.status);
@@ -294,10 +306,10 @@ impl Worker {
                 && let Some(Value::Uuid(lock)) = entry.swap_remove(&Value::from("lock-token"))
             {
                 let lock = lock.into_inner();
-                let until = self.world.ledger.now() + PLACES[place].lock;
+                let until = self.world.ledger.now() + ENTITIES[place].lock;
                 // It is locked no earlier than it was asked for.
                 let arrival = Arrival {
-                    locked_until: Some(until - PLACES[place].lock),
+                    locked_until: Some(until - ENTITIES[place].lock),
                     ..arrival.clone()
                 };
                 self.settle_by_request(place, &arrival, lock, &Outcome::Complete)
@@ -317,7 +329,7 @@ pub(crate) fn arrival(message: &Message<Body<Value>>) -> Exchange<Arrival> {
         annotations.find_map(|(key, value)| is_it(key).then_some(value))
     };
     let Body::Data(sections) = &message.body else {
-        return Err(Broken("a message has another body".into()));
+        return Err(ExchangeFailed("a message has another body".into()));
     };
     let text: Vec<u8> = sections
         .iter()
@@ -329,14 +341,18 @@ pub(crate) fn arrival(message: &Message<Body<Value>>) -> Exchange<Arrival> {
     let reason = properties.and_then(|properties| properties.0.get("DeadLetterReason"));
     Ok(Arrival {
         delivery: 0,
-        key: key.ok_or_else(|| Broken("a message has lost its body".into()))?,
+        key: key.ok_or_else(|| ExchangeFailed("a message has lost its body".into()))?,
         count: message
             .header
             .as_ref()
             .map_or(0, |header| header.delivery_count),
         number: match annotation("x-opt-sequence-number") {
             Some(Value::Long(number)) => *number,
-            other => return Err(Broken(format!("a message has the number {other:?}"))),
+            other => {
+                return Err(ExchangeFailed(format!(
+                    "a message has the number {other:?}"
+                )));
+            }
         },
         locked_until: match annotation("x-opt-locked-until") {
             Some(Value::Timestamp(until)) => Some(until.milliseconds()),

@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 use crate::world;
 
 /// Tells a process which seed it is to simulate; `chance.c` reads it too.
-const SEED: &str = "SIMULATION_SEED";
+const SEED_VARIABLE: &str = "SIMULATION_SEED";
 /// Tells it to write down what happens.
-const LOUD: &str = "SIMULATION_STORY";
+const VERBOSE_VARIABLE: &str = "SIMULATION_STORY";
 /// As a test of `cargo test`.
 const NAME: &str = "simulation";
 /// Seeds of a plain `cargo test`.
 const SEEDS: u64 = 200;
 /// Every so many seeds are simulated twice, and must be the same both times.
-const TWICE: u64 = 20;
+const REPEAT_EVERY: u64 = 20;
 /// Findings after which no more is looked for, if nothing else is said.
-const ENOUGH: u64 = 20;
+const MAX_FINDINGS: u64 = 20;
 
 const USAGE: &str =
     "tests/simulation/run [--seeds N] [--from SEED] [--jobs N] [--findings N] | --seed SEED";
@@ -35,7 +35,7 @@ pub(crate) struct Wanted {
     /// After so many findings no more is looked for.
     findings: u64,
     /// Whether one seed is to be told as a story.
-    is_loud: bool,
+    is_verbose: bool,
     is_listed: bool,
 }
 
@@ -49,8 +49,8 @@ impl Wanted {
             from: 0,
             seeds: SEEDS,
             jobs,
-            findings: ENOUGH,
-            is_loud: false,
+            findings: MAX_FINDINGS,
+            is_verbose: false,
             is_listed: false,
         };
         while let Some(argument) = arguments.next() {
@@ -66,7 +66,7 @@ impl Wanted {
                 "--seed" => {
                     wanted.from = number()?;
                     wanted.seeds = 1;
-                    wanted.is_loud = true;
+                    wanted.is_verbose = true;
                 }
                 "--list" => wanted.is_listed = true,
                 "--help" => return Err(USAGE.into()),
@@ -81,12 +81,12 @@ impl Wanted {
 
 /// The seed that this process was started for.
 pub(crate) fn seed_of_this_process() -> Option<u64> {
-    std::env::var(SEED).ok()?.parse().ok()
+    std::env::var(SEED_VARIABLE).ok()?.parse().ok()
 }
 
 /// Simulates one seed and says what came of it.
 pub(crate) fn simulate(seed: u64) -> ExitCode {
-    let report = world::simulate(seed, std::env::var_os(LOUD).is_some());
+    let report = world::simulate(seed, std::env::var_os(VERBOSE_VARIABLE).is_some());
     for finding in &report.findings {
         println!("{finding}");
     }
@@ -110,8 +110,8 @@ pub(crate) fn run(wanted: &Wanted) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let preload = preload();
-    if wanted.is_loud {
-        return match one(wanted.from, preload.as_deref(), true) {
+    if wanted.is_verbose {
+        return match run_seed(wanted.from, preload.as_deref(), true) {
             Ok(said) => {
                 println!("{said}");
                 ExitCode::SUCCESS
@@ -136,10 +136,10 @@ pub(crate) fn run(wanted: &Wanted) -> ExitCode {
                         return;
                     }
                     let seed = wanted.from + number;
-                    match twice(seed, preload.as_deref()) {
+                    match run_twice(seed, preload.as_deref()) {
                         Ok(said) => add(&totals, &said),
                         Err(why) => {
-                            tell(seed, &why);
+                            print_failure(seed, &why);
                             failed.lock().expect("no panic").insert(seed, why);
                         }
                     }
@@ -173,7 +173,7 @@ fn progress(done: u64, all: u64, took: Duration) {
     }
 }
 
-fn tell(seed: u64, why: &str) {
+fn print_failure(seed: u64, why: &str) {
     println!("seed {seed} fails:");
     for line in why.lines() {
         println!("    {line}");
@@ -182,10 +182,10 @@ fn tell(seed: u64, why: &str) {
 }
 
 /// Simulates a seed, some of them once more: they must be the same bit for bit.
-fn twice(seed: u64, preload: Option<&Path>) -> Outcome {
-    let first = one(seed, preload, false)?;
-    if seed.is_multiple_of(TWICE) && preload.is_some() {
-        let second = one(seed, preload, false)?;
+fn run_twice(seed: u64, preload: Option<&Path>) -> Outcome {
+    let first = run_seed(seed, preload, false)?;
+    if seed.is_multiple_of(REPEAT_EVERY) && preload.is_some() {
+        let second = run_seed(seed, preload, false)?;
         if first != second {
             return Err(format!("it is not the same twice:\n{first}{second}"));
         }
@@ -194,15 +194,17 @@ fn twice(seed: u64, preload: Option<&Path>) -> Outcome {
 }
 
 /// Simulates a seed in a process of its own.
-fn one(seed: u64, preload: Option<&Path>, is_loud: bool) -> Outcome {
+fn run_seed(seed: u64, preload: Option<&Path>, is_verbose: bool) -> Outcome {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new(program);
-    command.env(SEED, seed.to_string()).stdin(Stdio::null());
+    command
+        .env(SEED_VARIABLE, seed.to_string())
+        .stdin(Stdio::null());
     if let Some(preload) = preload {
         command.env("LD_PRELOAD", preload);
     }
-    if is_loud {
-        command.env(LOUD, "1").stderr(Stdio::inherit());
+    if is_verbose {
+        command.env(VERBOSE_VARIABLE, "1").stderr(Stdio::inherit());
     }
     let output = command.output().map_err(|error| error.to_string())?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -16,9 +16,9 @@ use fe2o3_amqp::types::primitives::{Binary, Timestamp, Value};
 use rand::RngExt;
 use tokio::time::sleep;
 
-use crate::client::{Broken, Exchange, map, numbers, within};
-use crate::ledger::{Group, Outgoing};
-use crate::places::{ADDRESSES, Colour, ORDERS, PLACES, TARGET};
+use crate::client::{Exchange, ExchangeFailed, map, numbers, within};
+use crate::entities::{ADDRESSES, Colour, ENTITIES, ORDERS, TARGET};
+use crate::ledger::{Outgoing, TransactionState};
 use crate::receivers::Receiving;
 use crate::worker::Worker;
 
@@ -100,7 +100,7 @@ impl Worker {
         let key = self.world.ledger.send(outgoing.clone());
         for _ in 0..self.random.random_range(2..4) {
             let sent = self.send_one(key, &outgoing).await;
-            if let Err(Broken(why)) = sent {
+            if let Err(ExchangeFailed(why)) = sent {
                 self.world
                     .ledger
                     .say(|| format!("m{key} is sent again: {why}"));
@@ -126,7 +126,7 @@ impl Worker {
         outgoing.due = Some(self.world.ledger.now() + self.random.random_range(1_000..30_000));
         let key = self.world.ledger.send(outgoing.clone());
         let bytes = serde_amqp::to_vec(&Serializable(message(key, &outgoing)))
-            .map_err(|error| Broken(error.to_string()))?;
+            .map_err(|error| ExchangeFailed(error.to_string()))?;
         let entry = Value::Map(map([
             ("message-id", format!("m{key}").into()),
             ("message", Value::Binary(Binary::from(bytes))),
@@ -144,7 +144,7 @@ impl Worker {
             _ => None,
         };
         let Some(Value::Long(number)) = number else {
-            return Err(Broken(format!(
+            return Err(ExchangeFailed(format!(
                 "a scheduled message has the number {number:?}"
             )));
         };
@@ -168,7 +168,9 @@ impl Worker {
         let group = self.world.ledger.begin_group();
         let transacted = self.transact_in(group).await;
         if transacted.is_err() {
-            self.world.ledger.end_group(group, Group::Unknown);
+            self.world
+                .ledger
+                .end_group(group, TransactionState::Unknown);
         }
         transacted
     }
@@ -180,7 +182,7 @@ impl Worker {
         let mut senders = Vec::new();
         for _ in 0..self.random.random_range(0..4) {
             let sender = self
-                .post(&transaction, group, PLACES[place].address)
+                .post(&transaction, group, ENTITIES[place].address)
                 .await?;
             senders.push(sender);
         }
@@ -203,13 +205,13 @@ impl Worker {
         sleep(Duration::from_millis(self.random.random_range(0..6_000))).await;
         match self.random.random_range(0..4) {
             0 => {
-                world.ledger.end_group(group, Group::Unknown);
+                world.ledger.end_group(group, TransactionState::Unknown);
                 self.client = None;
                 return Ok(());
             }
             1 => {
                 within("rollback", transaction.rollback()).await?;
-                world.ledger.end_group(group, Group::RolledBack);
+                world.ledger.end_group(group, TransactionState::RolledBack);
             }
             _ => self.commit(group, &mut transaction).await?,
         }
@@ -235,7 +237,7 @@ impl Worker {
         let posting = transaction.post(&mut sender, message(key, &outgoing));
         let outcome = within("post", posting).await?;
         if !matches!(outcome, Outcome::Accepted(_)) {
-            return Err(Broken(format!("in a transaction: {outcome:?}")));
+            return Err(ExchangeFailed(format!("in a transaction: {outcome:?}")));
         }
         Ok(sender)
     }
@@ -244,9 +246,14 @@ impl Worker {
     async fn commit(&mut self, group: usize, transaction: &mut OwnedTransaction) -> Exchange<()> {
         let committed = within("commit", transaction.discharge(false)).await;
         match committed {
-            Ok(()) => self.world.ledger.end_group(group, Group::Committed),
-            Err(Broken(why)) if why.contains("Rejected") => {
-                self.world.ledger.end_group(group, Group::RolledBack);
+            Ok(()) => self
+                .world
+                .ledger
+                .end_group(group, TransactionState::Committed),
+            Err(ExchangeFailed(why)) if why.contains("Rejected") => {
+                self.world
+                    .ledger
+                    .end_group(group, TransactionState::RolledBack);
             }
             Err(broken) => return Err(broken),
         }

@@ -8,8 +8,8 @@ use rand::RngExt;
 use tokio::time::sleep;
 
 use crate::client::{Exchange, map};
+use crate::entities::{ENTITIES, SESSIONS};
 use crate::ledger::Outcome;
-use crate::places::{PLACES, SESSIONS};
 use crate::receivers::Receiving;
 use crate::senders;
 use crate::worker::Worker;
@@ -21,12 +21,12 @@ impl Worker {
             .random
             .random_bool(0.4)
             .then(|| senders::SESSIONS[self.random.random_range(0..senders::SESSIONS.len())]);
-        let patience = Duration::from_millis(self.random.random_range(500..6_000));
+        let max_wait = Duration::from_millis(self.random.random_range(500..6_000));
         let client = self.client();
         let link = world.ledger.attaching(SESSIONS, false, &client.observed);
-        let address = PLACES[SESSIONS].address;
+        let address = ENTITIES[SESSIONS].address;
         let accepted = client
-            .session_receiver(address, wanted, patience, true)
+            .session_receiver(address, wanted, max_wait, true)
             .await;
         let (receiver, session, until) = match accepted {
             Ok(Some(accepted)) => accepted,
@@ -87,7 +87,7 @@ impl Worker {
         };
         let mut answer = self
             .client()
-            .ask(PLACES[SESSIONS].address, operation, body)
+            .ask(ENTITIES[SESSIONS].address, operation, body)
             .await?;
         if answer.status != 200 {
             if ledger.now() < until {

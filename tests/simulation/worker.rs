@@ -7,7 +7,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use tokio::time::sleep;
 
-use crate::client::{Broken, Client, Exchange};
+use crate::client::{Client, Exchange, ExchangeFailed};
 use crate::world::World;
 
 /// What a client does.
@@ -30,7 +30,7 @@ pub(crate) struct Worker {
 
 impl Work {
     /// What clients that do it are called, how many turns they have, and milliseconds between two at most.
-    fn habits(self) -> (&'static str, usize, u64) {
+    fn parameters(self) -> (&'static str, usize, u64) {
         match self {
             Self::Send => ("sender", 12, 2_000),
             Self::Receive => ("receiver", 9, 1_000),
@@ -42,7 +42,7 @@ impl Work {
 
 /// Works as one client from beginning to end.
 pub(crate) async fn work(world: Arc<World>, work: Work, number: usize, seed: u64) {
-    let (name, turns, pause) = work.habits();
+    let (name, turns, pause) = work.parameters();
     let mut own = Worker {
         world,
         random: SmallRng::seed_from_u64(seed),
@@ -51,7 +51,7 @@ pub(crate) async fn work(world: Arc<World>, work: Work, number: usize, seed: u64
         runs: number << 32,
     };
     for _ in 0..turns {
-        if let Err(Broken(why)) = own.turn(work).await {
+        if let Err(ExchangeFailed(why)) = own.turn(work).await {
             let name = &own.name;
             own.world
                 .ledger

@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::drain::drain;
 use crate::ledger::{BEGINNING, Ledger};
-use crate::network::{Network, Weather};
+use crate::network::{Network, NetworkConditions};
 use crate::worker::{Work, work};
 
 /// Longest that clients work, in simulated time; more is a hang.
@@ -48,18 +48,18 @@ struct Failures {
 }
 
 /// Simulates what follows from a seed.
-pub(crate) fn simulate(seed: u64, is_loud: bool) -> Report {
+pub(crate) fn simulate(seed: u64, is_verbose: bool) -> Report {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()
         .expect("a runtime is built");
-    runtime.block_on(run(seed, is_loud))
+    runtime.block_on(run(seed, is_verbose))
 }
 
-async fn run(seed: u64, is_loud: bool) -> Report {
+async fn run(seed: u64, is_verbose: bool) -> Report {
     let mut random = SmallRng::seed_from_u64(seed);
-    let weather = Weather {
+    let conditions = NetworkConditions {
         delay: [1, 10, 80, 300][random.random_range(0..4)],
         window: [512, 4096, 65_536][random.random_range(0..3)],
     };
@@ -67,9 +67,9 @@ async fn run(seed: u64, is_loud: bool) -> Report {
         every: [None, Some(4_000), Some(1_500), Some(12_000)][random.random_range(0..4)],
     };
     let started = tokio::time::Instant::now();
-    let ledger = Ledger::new(is_loud);
-    ledger.say(|| format!("seed {seed}: {weather:?} {failures:?}"));
-    let world = Arc::new(World::new(seed, random.random(), weather, ledger));
+    let ledger = Ledger::new(is_verbose);
+    ledger.say(|| format!("seed {seed}: {conditions:?} {failures:?}"));
+    let world = Arc::new(World::new(seed, random.random(), conditions, ledger));
     let mut clients = JoinSet::new();
     for (kind, how_many) in [
         (Work::Send, 2..4),
@@ -86,9 +86,9 @@ async fn run(seed: u64, is_loud: bool) -> Report {
         world.ledger.find("the clients hang".into());
     }
     failing.abort();
-    world.network.heal();
+    world.network.restore();
     if drain(&world).await {
-        world.ledger.judge();
+        world.ledger.check_result();
     }
     let (trace, bytes) = world.network.trace();
     Report {
@@ -101,9 +101,9 @@ async fn run(seed: u64, is_loud: bool) -> Report {
 }
 
 impl World {
-    fn new(seed: u64, network: u64, weather: Weather, ledger: Ledger) -> Self {
+    fn new(seed: u64, network: u64, conditions: NetworkConditions, ledger: Ledger) -> Self {
         let config =
-            Config::parse(crate::places::CONFIGURATION).expect("the configuration is right");
+            Config::parse(crate::entities::CONFIGURATION).expect("the configuration is right");
         let options = Options {
             config,
             seed: Some(seed),
@@ -118,7 +118,7 @@ impl World {
         Self {
             key: (part("SharedAccessKeyName"), part("SharedAccessKey")),
             emulator,
-            network: Network::new(network, weather),
+            network: Network::new(network, conditions),
             ledger,
         }
     }
@@ -135,9 +135,9 @@ async fn fail(network: Network, failures: Failures, seed: u64) {
         };
         match random.random_range(0..10) {
             0..5 => connection.cut(&network),
-            5 => connection.fall_silent(true, true),
-            6 => connection.fall_silent(false, true),
-            7 => connection.fall_silent(true, false),
+            5 => connection.drop_traffic(true, true),
+            6 => connection.drop_traffic(false, true),
+            7 => connection.drop_traffic(true, false),
             _ => connection.pause(Duration::from_millis(random.random_range(100..15_000))),
         }
     }

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
-use servicebus_test_support::stream::{Cut, Stream};
+use servicebus_test_support::stream::{Stream, WebSocketFraming};
 
 use crate::Outcome;
 use crate::arguments::Effort;
@@ -76,7 +76,7 @@ fn tell(shape: &Shape, raw: &[RoundResult], through: &[RoundResult], report: &mu
 /// What the bytes are wrapped in, and how.
 struct Shape {
     wrapping: Wrapping,
-    cut: Cut,
+    cut: WebSocketFraming,
     name: &'static str,
     limit: Option<f64>,
 }
@@ -84,20 +84,20 @@ struct Shape {
 const SHAPES: [Shape; 3] = [
     Shape {
         wrapping: Wrapping::Tls,
-        cut: Cut::Blocks,
+        cut: WebSocketFraming::PerWrite,
         name: "TLS",
         limit: Some(0.4),
     },
     Shape {
         wrapping: Wrapping::WebSocket,
-        cut: Cut::Frames,
+        cut: WebSocketFraming::PerFrame,
         name: "WebSocket over TLS",
         limit: Some(0.4),
     },
     // No SDK does this: with 50 times fewer messages the echo has next to nothing to do.
     Shape {
         wrapping: Wrapping::WebSocket,
-        cut: Cut::Blocks,
+        cut: WebSocketFraming::PerWrite,
         name: "WebSocket over TLS, 50 transfers in a message",
         limit: None,
     },

@@ -31,7 +31,7 @@ use servicebus_broker::filter::Rule;
 use servicebus_broker::{EntityDescription, EntityPath, NamespaceSettings, Tier, Timestamp};
 
 use crate::auth::{Jwt, Key, Policy, TokenCheck};
-use resolve::{Files, Purpose};
+use resolve::{Files, ResolveContext};
 
 pub(crate) use export::client_json;
 use export::declaration;
@@ -236,12 +236,12 @@ impl Config {
 
     /// Relative file names in the text refer to `directory`.
     fn read(text: &str, tier: Tier, directory: &Path) -> Result<Self, ConfigError> {
-        let purpose = Purpose {
-            files: Files::Beside(directory),
+        let context = ResolveContext {
+            files: Files::RelativeTo(directory),
             only: None,
             is_taken: &|_| false,
         };
-        let namespaces = read_for(text, tier, &purpose)?;
+        let namespaces = read_for(text, tier, &context)?;
         Ok(Self { namespaces })
     }
 }
@@ -262,12 +262,12 @@ impl NamespaceConfig {
             empty.keys = vec![resolve::generate_key(name, is_taken)];
             return Ok(empty);
         }
-        let purpose = Purpose {
+        let context = ResolveContext {
             files: Files::Refused,
             only: Some(name),
             is_taken,
         };
-        let read = read_for(text, tier, &purpose)?;
+        let read = read_for(text, tier, &context)?;
         Ok(read.into_iter().next().unwrap_or(empty))
     }
 }
@@ -275,14 +275,14 @@ impl NamespaceConfig {
 fn read_for(
     text: &str,
     tier: Tier,
-    purpose: &Purpose<'_>,
+    context: &ResolveContext<'_>,
 ) -> Result<Vec<NamespaceConfig>, ConfigError> {
     if text.len() as u64 > MAX_CONFIG_SIZE {
         return Err(too_large());
     }
     let report = reader::Report::new(text);
     let document = reader::parse(&report).and_then(|tree| document::read(&report, &tree, tier));
-    let namespaces = resolve::resolve(&report, document.unwrap_or_default(), purpose);
+    let namespaces = resolve::resolve(&report, document.unwrap_or_default(), context);
     report.finish().map(|()| namespaces)
 }
 

@@ -14,8 +14,8 @@ use axum::http::StatusCode;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use servicebus_assertions::{
-    Answer, Assertion, AssertionFailed, Catalog, Declared, EntityKind, Message, TEST_CLIENT,
-    Timeline, not_idle,
+    Assertion, AssertionFailed, BoxFuture, Catalog, EntityKind, EntitySettings, Message,
+    TEST_CLIENT, Timeline, not_idle,
 };
 use servicebus_broker::{self as broker, Entity, SequenceNumber, SubQueue};
 use servicebus_control_api::{AssertionResult, Counts, Receiver, Session};
@@ -113,7 +113,7 @@ impl NamespaceView {
             let own = all.iter().filter(move |entity| entity.kind == kind);
             own.map(move |entity| {
                 let properties = entities::properties(&self.namespace, entity);
-                Declared::of(shown, entity.path.to_string(), &properties)
+                EntitySettings::of(shown, entity.path.to_string(), &properties)
             })
         });
         declared.collect()
@@ -180,26 +180,26 @@ impl NamespaceView {
 }
 
 impl servicebus_assertions::Namespace for NamespaceView {
-    fn catalog(&self) -> Answer<'_, Catalog> {
+    fn catalog(&self) -> BoxFuture<'_, Catalog> {
         Box::pin(async { Ok(self.catalog()) })
     }
 
-    fn messages<'a>(&'a self, path: &'a str) -> Answer<'a, Vec<Message>> {
+    fn messages<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Vec<Message>> {
         Box::pin(self.peeked(path))
     }
 
-    fn counts<'a>(&'a self, path: &'a str) -> Answer<'a, Counts> {
+    fn counts<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Counts> {
         Box::pin(async move {
             let (entity, kind) = self.find("count the messages of", path)?;
             Ok(counts::of_entity(&self.namespace, &entity, kind))
         })
     }
 
-    fn timeline<'a>(&'a self, path: &'a str, with_messages: bool) -> Answer<'a, Timeline> {
+    fn timeline<'a>(&'a self, path: &'a str, with_messages: bool) -> BoxFuture<'a, Timeline> {
         Box::pin(self.recorded(path, with_messages))
     }
 
-    fn receivers<'a>(&'a self, path: &'a str) -> Answer<'a, Vec<Receiver>> {
+    fn receivers<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Vec<Receiver>> {
         Box::pin(async move {
             let (entity, kind) = self.find("list the receivers of", path)?;
             let mut receivers = counts::receivers_of(&self.namespace, &entity, kind);
@@ -208,11 +208,15 @@ impl servicebus_assertions::Namespace for NamespaceView {
         })
     }
 
-    fn sessions<'a>(&'a self, path: &'a str) -> Answer<'a, Vec<Session>> {
+    fn sessions<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Vec<Session>> {
         Box::pin(async move { self.listed_sessions(path) })
     }
 
-    fn session_state<'a>(&'a self, path: &'a str, session: &'a str) -> Answer<'a, Option<Bytes>> {
+    fn session_state<'a>(
+        &'a self,
+        path: &'a str,
+        session: &'a str,
+    ) -> BoxFuture<'a, Option<Bytes>> {
         Box::pin(async move {
             let mut sessions = self.listed_sessions(path)?.into_iter();
             let own = sessions.find(|found| found.session_id == session);
@@ -220,7 +224,7 @@ impl servicebus_assertions::Namespace for NamespaceView {
         })
     }
 
-    fn wait_idle(&self, within: Duration) -> Answer<'_, ()> {
+    fn wait_idle(&self, within: Duration) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let settled = self.namespace.settled(within, None).await;
             settled.map_err(|busy| {

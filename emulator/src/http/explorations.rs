@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use servicebus_control_api::{
     ExplorationReport, ExplorationRequest, RunResult, StartedExploration,
 };
-use servicebus_explore::{Coming, Next, Progress};
+use servicebus_explore::{Next, PlannedRun, Progress};
 use tokio::time::sleep_until;
 
 use super::Control;
@@ -63,7 +63,7 @@ struct Runs {
 #[derive(Debug)]
 struct OpenRun {
     number: u64,
-    coming: Coming,
+    planned: PlannedRun,
     namespace: String,
     /// The names of the parties by the names of their keys.
     parties: BTreeMap<String, String>,
@@ -129,10 +129,10 @@ pub(crate) async fn next(State(control): State<Control>, Id(id): Id) -> Result<R
         );
         return Err(ApiError::new(StatusCode::CONFLICT, "conflict", message));
     }
-    let Next::Run(coming) = runs.progress.next(Instant::now()) else {
+    let Next::Run(planned) = runs.progress.next(Instant::now()) else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
-    let run = run::begin(&control, &exploration, &mut runs, coming).await?;
+    let run = run::begin(&control, &exploration, &mut runs, planned).await?;
     Ok((StatusCode::CREATED, Json(run)).into_response())
 }
 
@@ -162,7 +162,7 @@ pub(crate) async fn end(
     };
     let outcome = run::outcome(&control, &open, result).await;
     run::remove_namespace(&control.shared, &open.namespace).await;
-    runs.progress.take(open.coming, outcome);
+    runs.progress.record_outcome(open.planned, outcome);
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -173,7 +173,7 @@ pub(crate) async fn report(
 ) -> Result<Json<ExplorationReport>, ApiError> {
     let exploration = control.explorations.find(&id)?;
     let runs = exploration.state.lock().await;
-    let report = runs.progress.told(Instant::now());
+    let report = runs.progress.report(Instant::now());
     Ok(Json(ExplorationReport {
         id,
         done: report.is_done,

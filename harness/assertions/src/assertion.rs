@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::{kind::Kind, matcher::Text, place::Place, selector::Selector};
+use crate::{address::EntityAddress, kind::Kind, matcher::Text, selector::Selector};
 
 /// The default tolerance of times: a busy machine takes a while between two readings of its clock.
 const TOLERANCE: Duration = Duration::from_secs(10);
@@ -16,7 +16,7 @@ pub struct Assertion {
     /// The kind of expectation.
     pub kind: Kind,
     /// The queue, topic, subscription or sub-queue.
-    pub place: Place,
+    pub address: EntityAddress,
     /// The messages; all by default.
     pub which: Selector,
     /// The reason of dead-lettered messages.
@@ -42,17 +42,17 @@ pub struct Assertion {
     /// The bodies of the session's messages, in order.
     pub bodies: Vec<Text>,
     /// The state of the session.
-    pub state: WantedState,
+    pub state: ExpectedState,
     /// How long to wait, in real time, for what is expected, or for the namespace to become idle if nothing is expected.
     pub within: Duration,
 }
 
 impl Assertion {
     /// Creates an assertion with the defaults of its kind.
-    pub fn new(kind: Kind, place: Place, within: Duration) -> Self {
+    pub fn new(kind: Kind, address: EntityAddress, within: Duration) -> Self {
         Self {
             kind,
-            place,
+            address,
             which: Selector::default(),
             reason: None,
             description: None,
@@ -65,7 +65,7 @@ impl Assertion {
             counts: Vec::new(),
             session: String::new(),
             bodies: Vec::new(),
-            state: WantedState::Something,
+            state: ExpectedState::Any,
             within,
         }
     }
@@ -139,11 +139,11 @@ impl Number {
 
 /// An expected session state.
 #[derive(Debug, Clone)]
-pub enum WantedState {
+pub enum ExpectedState {
     /// Any state.
-    Something,
+    Any,
     /// No state.
-    Nothing,
+    None,
     /// These bytes.
     Bytes(Bytes),
     /// This text.

@@ -13,12 +13,12 @@ use crate::text;
 /// The entities of a namespace.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
-    entities: Vec<Declared>,
+    entities: Vec<EntitySettings>,
 }
 
 /// The settings of an entity that failure messages need.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Declared {
+pub struct EntitySettings {
     /// The kind of the entity.
     pub kind: EntityKind,
     /// Its name; for a subscription its path with the topic.
@@ -37,7 +37,9 @@ impl Catalog {
     /// Converts the lists of an emulator.
     pub fn listed(queues: Queues, topics: Topics, subscriptions: Subscriptions) -> Self {
         let declared = |kind| {
-            move |(name, properties): (String, Properties)| Declared::of(kind, name, &properties)
+            move |(name, properties): (String, Properties)| {
+                EntitySettings::of(kind, name, &properties)
+            }
         };
         let queues = queues.queues.into_iter();
         let queues = queues.map(|queue| (queue.name, queue.properties));
@@ -59,7 +61,7 @@ impl Catalog {
     }
 
     /// Returns an entity by kind and name, in any case.
-    pub fn find(&self, kind: EntityKind, name: &str) -> Option<&Declared> {
+    pub fn find(&self, kind: EntityKind, name: &str) -> Option<&EntitySettings> {
         let mut entities = self.of_kind(kind);
         entities.find(|entity| entity.name.eq_ignore_ascii_case(name))
     }
@@ -101,21 +103,21 @@ impl Catalog {
     }
 
     /// Returns every entity of a kind.
-    pub fn of_kind(&self, kind: EntityKind) -> impl Iterator<Item = &Declared> {
+    pub fn of_kind(&self, kind: EntityKind) -> impl Iterator<Item = &EntitySettings> {
         let entities = self.entities.iter();
         entities.filter(move |entity| entity.kind == kind)
     }
 }
 
-impl FromIterator<Declared> for Catalog {
-    fn from_iter<I: IntoIterator<Item = Declared>>(entities: I) -> Self {
+impl FromIterator<EntitySettings> for Catalog {
+    fn from_iter<I: IntoIterator<Item = EntitySettings>>(entities: I) -> Self {
         Self {
             entities: entities.into_iter().collect(),
         }
     }
 }
 
-impl Declared {
+impl EntitySettings {
     /// Converts the properties of an entity.
     pub fn of(kind: EntityKind, name: String, properties: &Properties) -> Self {
         let target = properties["ForwardTo"].as_str();
@@ -264,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_entity_comes_with_the_known_ones() {
+    fn an_unknown_entity_lists_the_known_ones() {
         use EntityKind::{Queue, Subscription, Topic};
         let cases = [
             (

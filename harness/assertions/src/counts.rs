@@ -26,7 +26,7 @@ impl Assertion {
             Vec::from_iter(counted).join(", "),
             text::seconds(self.within)
         );
-        report.hinted_failure(&sentence, hint::standing(report))
+        report.hinted_failure(&sentence, hint::locate_messages(report))
     }
 
     pub(crate) fn not_empty(&self, report: &Report, found: u64) -> AssertionFailed {

@@ -13,7 +13,7 @@ use crate::{
     catalog::topic_and_name,
     message::{Message, MessageState},
     report::{Report, due_in},
-    selector::Wanted,
+    selector::ExpectedDeadLetter,
     text,
     timeline::{EventKind, Timeline},
 };
@@ -26,8 +26,8 @@ const SENDS: [&str; 2] = ["send", "schedule-message"];
 pub(crate) const EXPIRED: &str = "TTLExpiredException";
 
 /// Explains why a message was not dead-lettered as expected.
-pub(crate) fn dead_lettering(report: &Report, wanted: &Wanted) -> Option<String> {
-    let other = report.dead.iter().find(|message| {
+pub(crate) fn dead_lettering(report: &Report, wanted: &ExpectedDeadLetter) -> Option<String> {
+    let other = report.dead_letters.iter().find(|message| {
         let reason = message.dead_letter_reason.as_deref();
         let mut wanted = wanted.reason.iter();
         wanted.any(|wanted| !wanted.matches(reason))
@@ -42,24 +42,28 @@ pub(crate) fn dead_lettering(report: &Report, wanted: &Wanted) -> Option<String>
 }
 
 /// Explains where missing messages are: still waiting, or gone. Does not consider receivers.
-pub(crate) fn standing(report: &Report) -> Option<String> {
+pub(crate) fn locate_messages(report: &Report) -> Option<String> {
     nothing_sent(report)
         .or_else(|| duplicate(report))
         .or_else(|| {
-            let mut meant = report.meant();
-            meant.find_map(|message| unavailable(report, message))
+            let mut selected = report.selected();
+            selected.find_map(|message| unavailable(report, message))
         })
         .or_else(|| dropped(report))
-        .or_else(|| gone_on(report))
+        .or_else(|| forwarded_on(report))
 }
 
 /// Explains missing messages that a receiver should have received before.
 pub(crate) fn general(report: &Report) -> Option<String> {
     nothing_sent(report)
         .or_else(|| duplicate(report))
-        .or_else(|| report.meant().find_map(|message| waiting(report, message)))
+        .or_else(|| {
+            report
+                .selected()
+                .find_map(|message| waiting(report, message))
+        })
         .or_else(|| dropped(report))
-        .or_else(|| gone_on(report))
+        .or_else(|| forwarded_on(report))
 }
 
 /// Explains messages that were not received, or not processed by a receiver.
@@ -69,12 +73,12 @@ pub(crate) fn receiving(report: &Report) -> Option<String> {
 
 /// Explains messages that were not completed, maybe because the receiver was too late.
 pub(crate) fn completing(report: &Report) -> Option<String> {
-    too_late(report).or_else(|| receiving(report))
+    settled_too_late(report).or_else(|| receiving(report))
 }
 
 /// Explains why no client receives: a wrong entity name, or a client that does not trust the emulator.
 pub(crate) fn connecting(report: &Report) -> Option<String> {
-    misnamed(report).or_else(|| distrust(report))
+    missing_entity(report).or_else(|| untrusted_certificate(report))
 }
 
 /// Explains messages that are gone.
@@ -82,7 +86,7 @@ pub(crate) fn absence(report: &Report) -> Option<String> {
     nothing_sent(report)
         .or_else(|| duplicate(report))
         .or_else(|| dropped(report))
-        .or_else(|| gone_on(report))
+        .or_else(|| forwarded_on(report))
 }
 
 /// Explains messages that did not expire.
@@ -93,7 +97,7 @@ pub(crate) fn expiry(report: &Report) -> Option<String> {
         let left = text::rounded_seconds(left);
         Some(format!("{id} has {left} to live; advance the clock"))
     };
-    nothing_sent(report).or_else(|| report.meant().find_map(still))
+    nothing_sent(report).or_else(|| report.selected().find_map(still))
 }
 
 /// Explains messages that were not forwarded.
@@ -114,9 +118,9 @@ fn nothing_sent(report: &Report) -> Option<String> {
         return None;
     }
     if arrived > 0 {
-        return not_among(report);
+        return no_matching_id(report);
     }
-    if let Some(refused) = refused(report).or_else(|| kept_back(report)) {
+    if let Some(refused) = refused(report).or_else(|| blocked_by_fault(report)) {
         return Some(refused);
     }
     Some(match topic_and_name(owner) {
@@ -141,7 +145,7 @@ fn refused(report: &Report) -> Option<String> {
 }
 
 /// Names the last fault that stopped a message from arriving.
-fn kept_back(report: &Report) -> Option<String> {
+fn blocked_by_fault(report: &Report) -> Option<String> {
     let mut events = report.timeline.events().iter();
     let fault = events.rfind(|event| {
         let mut fault = event.fault.iter();
@@ -153,7 +157,7 @@ fn kept_back(report: &Report) -> Option<String> {
 }
 
 /// Explains that no arrived message has the expected id.
-fn not_among(report: &Report) -> Option<String> {
+fn no_matching_id(report: &Report) -> Option<String> {
     let id = report.which.only_id()?;
     let events = report.timeline.events().iter();
     // A fault may have stopped a message from arriving.
@@ -162,7 +166,7 @@ fn not_among(report: &Report) -> Option<String> {
     if known.clone().any(|known| known == id) {
         return None;
     }
-    if let Some(refused) = refused(report).or_else(|| kept_back(report)) {
+    if let Some(refused) = refused(report).or_else(|| blocked_by_fault(report)) {
         return Some(refused);
     }
     let mut seen = HashSet::new();
@@ -179,11 +183,11 @@ fn not_among(report: &Report) -> Option<String> {
 /// Explains a message that was dropped as a duplicate.
 fn duplicate(report: &Report) -> Option<String> {
     let events = report.timeline.events();
-    let place = events.iter().position(|event| {
+    let index = events.iter().position(|event| {
         event.kind == EventKind::DuplicateDropped
             && report.which.is_named(event.message_id.as_deref())
     })?;
-    let (dropped, before) = (&events[place], &events[..place]);
+    let (dropped, before) = (&events[index], &events[..index]);
     let first = before.iter().rev().find(|event| {
         event.kind != EventKind::DuplicateDropped
             && event.sequence_number.is_some()
@@ -196,7 +200,7 @@ fn duplicate(report: &Report) -> Option<String> {
 }
 
 /// Explains a settlement after the end of the lock.
-fn too_late(report: &Report) -> Option<String> {
+fn settled_too_late(report: &Report) -> Option<String> {
     let events = report.timeline.events().iter();
     let mut refused = events.filter(|event| {
         event.kind == EventKind::Refused
@@ -223,7 +227,7 @@ fn too_late(report: &Report) -> Option<String> {
 }
 
 /// Explains that a client attached to an entity that does not exist.
-fn misnamed(report: &Report) -> Option<String> {
+fn missing_entity(report: &Report) -> Option<String> {
     let events = report.timeline.events().iter().rev();
     let mut asked = events.filter_map(|event| {
         let is_missing = event.reason.as_deref() == Some("amqp:not-found");
@@ -234,17 +238,17 @@ fn misnamed(report: &Report) -> Option<String> {
         is_missing.then(|| (client.to_owned(), name.to_owned()))
     });
     let (client, name) = asked.next()?;
-    let meant = match text::is_near(&name, &report.owner) {
+    let suggestion = match text::is_near(&name, &report.owner) {
         true => format!("; did you mean {:?}?", report.owner),
         false => String::new(),
     };
     Some(format!(
-        "{client} asked for {name:?}, which does not exist{meant}"
+        "{client} asked for {name:?}, which does not exist{suggestion}"
     ))
 }
 
 /// Explains that a client does not trust the emulator's certificate.
-fn distrust(report: &Report) -> Option<String> {
+fn untrusted_certificate(report: &Report) -> Option<String> {
     let mut events = report.timeline.events().iter();
     let refused =
         events.rfind(|event| event.reason.as_deref() == Some("emulator:tls-not-trusted"))?;
@@ -253,8 +257,8 @@ fn distrust(report: &Report) -> Option<String> {
 }
 
 fn expired(report: &Report, message: &Message) -> String {
-    let deliveries = of(&report.timeline, message, &EventKind::Delivered);
-    let locked = of(&report.timeline, message, &EventKind::LockExpired) > 0;
+    let deliveries = count_events(&report.timeline, message, &EventKind::Delivered);
+    let locked = count_events(&report.timeline, message, &EventKind::LockExpired) > 0;
     let before = match deliveries {
         0 => "before any receiver got it".to_owned(),
         _ if locked => format!(
@@ -266,7 +270,7 @@ fn expired(report: &Report, message: &Message) -> String {
     format!("the message expired {before}; raise its time to live or advance less")
 }
 
-fn other_reason(message: &Message, wanted: &Wanted) -> String {
+fn other_reason(message: &Message, wanted: &ExpectedDeadLetter) -> String {
     let found = match message.dead_letter_reason.as_deref() {
         Some(reason) => format!("with reason {reason:?}"),
         None => "without a reason".to_owned(),
@@ -311,7 +315,7 @@ fn waiting(report: &Report, message: &Message) -> Option<String> {
     }
     let id = message.message_id.as_deref()?;
     let limit = report.declared.as_ref()?.max_delivery_count?;
-    let delivered = of(&report.timeline, message, &EventKind::Delivered);
+    let delivered = count_events(&report.timeline, message, &EventKind::Delivered);
     if delivered == 0 {
         return Some(never_received(report, id));
     }
@@ -361,13 +365,13 @@ fn dropped(report: &Report) -> Option<String> {
 }
 
 /// Explains an empty queue that forwards its messages.
-fn gone_on(report: &Report) -> Option<String> {
+fn forwarded_on(report: &Report) -> Option<String> {
     let target = report.declared.as_ref()?.forwards_to.as_ref()?;
     let forwarded = report.timeline.count(&EventKind::Forwarded);
     (forwarded > 0).then(|| format!("{} forwards to {target}: look there", report.owner))
 }
 
-fn of(timeline: &Timeline, message: &Message, kind: &EventKind) -> usize {
+fn count_events(timeline: &Timeline, message: &Message, kind: &EventKind) -> usize {
     let id = message.message_id.as_deref();
     let events = timeline.events().iter();
     events

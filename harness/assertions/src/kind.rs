@@ -2,7 +2,7 @@
 
 use crate::{
     message::MessageState,
-    recorded::{ABANDONED, COMPLETED, DELIVERED, EXPIRED, FORWARDED, RENEWED, Verb},
+    recorded::{ABANDONED, COMPLETED, DELIVERED, EXPIRED, FORWARDED, RENEWED, RecordedEventKind},
 };
 
 /// What an assertion expects. The names are those of the harness's macros, without `assert_` and in camel case.
@@ -39,8 +39,8 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Subject {
     Receivers,
-    Record(&'static Verb),
-    Held(MessageState),
+    Record(&'static RecordedEventKind),
+    InState(MessageState),
     DeadLetters,
     UnsettledSends,
     Counts,
@@ -123,26 +123,28 @@ impl Kind {
     }
 
     /// Returns whether it is negative.
-    pub(crate) fn is_absent(self) -> bool {
+    pub(crate) fn is_negative(self) -> bool {
         self.definition().2
     }
 
     /// Returns whether it concerns receivers, or messages that they can receive.
-    pub(crate) fn is_of_receivers(self) -> bool {
+    pub(crate) fn concerns_receivers(self) -> bool {
         match self.subject() {
-            Subject::Record(verb) => !verb.goes_to_entity,
+            Subject::Record(event_kind) => !event_kind.targets_entity,
             Subject::Receivers
             | Subject::DeadLetters
-            | Subject::Held(MessageState::Deferred)
+            | Subject::InState(MessageState::Deferred)
             | Subject::SessionOrder
             | Subject::SessionState => true,
-            Subject::Held(_) | Subject::UnsettledSends | Subject::Counts | Subject::Empty => false,
+            Subject::InState(_) | Subject::UnsettledSends | Subject::Counts | Subject::Empty => {
+                false
+            }
         }
     }
 
     fn definition(self) -> Definition {
         use MessageState::{Deferred, Scheduled};
-        use Subject::{DeadLetters, Held, Record};
+        use Subject::{DeadLetters, InState, Record};
         match self {
             Self::Abandoned => ("abandoned", Record(&ABANDONED), false, &[MESSAGES, TIMES]),
             Self::NotAbandoned => ("not_abandoned", Record(&ABANDONED), true, &[MESSAGES]),
@@ -166,15 +168,20 @@ impl Kind {
             Self::NotForwarded => ("not_forwarded", Record(&FORWARDED), true, &[MESSAGES, TO]),
             Self::LockRenewed => ("lock_renewed", Record(&RENEWED), false, &[MESSAGES, TIMES]),
             Self::LockNotRenewed => ("lock_not_renewed", Record(&RENEWED), true, &[MESSAGES]),
-            Self::Deferred => ("deferred", Held(Deferred), false, &[MESSAGES, COUNT]),
-            Self::NotDeferred => ("not_deferred", Held(Deferred), true, &[MESSAGES]),
+            Self::Deferred => ("deferred", InState(Deferred), false, &[MESSAGES, COUNT]),
+            Self::NotDeferred => ("not_deferred", InState(Deferred), true, &[MESSAGES]),
             Self::Scheduled => (
                 "scheduled",
-                Held(Scheduled),
+                InState(Scheduled),
                 false,
                 &[MESSAGES, COUNT, TIMED],
             ),
-            Self::NotScheduled => ("not_scheduled", Held(Scheduled), true, &[MESSAGES, TIMED]),
+            Self::NotScheduled => (
+                "not_scheduled",
+                InState(Scheduled),
+                true,
+                &[MESSAGES, TIMED],
+            ),
             Self::DeadLettered => (
                 "dead_lettered",
                 DeadLetters,

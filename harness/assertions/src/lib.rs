@@ -8,18 +8,17 @@
     reason = "kinds of events are an open set: what has no arm is shown by name"
 )]
 
+mod address;
+mod applicability;
 mod assertion;
 mod catalog;
 mod check;
 mod counts;
-mod held;
 mod hint;
 mod kind;
 mod matcher;
-mod meaning;
 mod message;
 mod namespace;
-mod place;
 mod property;
 mod receivers;
 mod recorded;
@@ -27,21 +26,22 @@ mod report;
 mod request;
 mod selector;
 mod sessions;
+mod states;
 pub mod text;
 mod timeline;
 mod unfired;
 mod unsettled_sends;
 
-pub use assertion::{Assertion, Number, ScheduledEnqueueTime, WantedState};
+pub use address::EntityAddress;
+pub use assertion::{Assertion, ExpectedState, Number, ScheduledEnqueueTime};
 pub use catalog::{
-    Catalog, Declared, EntityKind, UnknownEntity, subscription_path, topic_and_name,
+    Catalog, EntityKind, EntitySettings, UnknownEntity, subscription_path, topic_and_name,
 };
-pub use check::{connecting_hint, left_behind};
+pub use check::{connecting_hint, describe_remaining};
 pub use kind::Kind;
 pub use matcher::{Predicate, Text, contains, matches};
 pub use message::{Message, MessageState, summary};
-pub use namespace::{Answer, Namespace, TEST_CLIENT, not_idle};
-pub use place::Place;
+pub use namespace::{BoxFuture, Namespace, TEST_CLIENT, not_idle};
 pub use property::PropertyValue;
 pub use report::{AssertionFailed, Evidence};
 pub use request::{MAX_WITHIN, RequestError};

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exact_unless_told_otherwise() {
+    fn a_text_matches_exactly_by_default() {
         assert!(Text::from("Rejected").matches(Some("Rejected")));
         assert!(!Text::from("Reject").matches(Some("Rejected")));
         assert!(contains("ject").matches(Some("Rejected")));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_body_differs_is_said() {
+    fn the_first_difference_of_bodies_is_named() {
         let cases = [
             (
                 "abc",
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_predicate_is_asked_about_what_is_there() {
+    fn a_predicate_never_matches_a_missing_text() {
         let short = matches(|text| text.len() < 4);
         assert!(short.matches(Some("yes")));
         assert!(!short.matches(Some("maybe")));

@@ -13,34 +13,35 @@ use crate::{
 pub const TEST_CLIENT: &str = "the test";
 
 /// A future answer, or why there is none.
-pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, AssertionFailed>> + Send + 'a>>;
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, AssertionFailed>> + Send + 'a>>;
 
 /// A namespace as assertions poll it: over the network, or from within an emulator. Paths are addresses such as `orders` and
 /// `orders/$DeadLetterQueue`.
 pub trait Namespace: Send + Sync {
     /// Lists the entities.
-    fn catalog(&self) -> Answer<'_, Catalog>;
+    fn catalog(&self) -> BoxFuture<'_, Catalog>;
 
     /// Returns every message at a path, in order of sequence number.
-    fn messages<'a>(&'a self, path: &'a str) -> Answer<'a, Vec<Message>>;
+    fn messages<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Vec<Message>>;
 
     /// Counts the messages at a path.
-    fn counts<'a>(&'a self, path: &'a str) -> Answer<'a, Counts>;
+    fn counts<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Counts>;
 
     /// Returns the events at a path, with their messages if requested.
-    fn timeline<'a>(&'a self, path: &'a str, with_messages: bool) -> Answer<'a, Timeline>;
+    fn timeline<'a>(&'a self, path: &'a str, with_messages: bool) -> BoxFuture<'a, Timeline>;
 
     /// Lists the receivers of the code under test at a path.
-    fn receivers<'a>(&'a self, path: &'a str) -> Answer<'a, Vec<Receiver>>;
+    fn receivers<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Vec<Receiver>>;
 
     /// Lists the sessions at a path.
-    fn sessions<'a>(&'a self, path: &'a str) -> Answer<'a, Vec<Session>>;
+    fn sessions<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Vec<Session>>;
 
     /// Returns the state of a session.
-    fn session_state<'a>(&'a self, path: &'a str, session: &'a str) -> Answer<'a, Option<Bytes>>;
+    fn session_state<'a>(&'a self, path: &'a str, session: &'a str)
+    -> BoxFuture<'a, Option<Bytes>>;
 
     /// Waits until the namespace is idle, up to a deadline in real time.
-    fn wait_idle(&self, within: Duration) -> Answer<'_, ()>;
+    fn wait_idle(&self, within: Duration) -> BoxFuture<'_, ()>;
 
     /// Returns an error if the namespace does not support one of these counts.
     fn check_counts(&self, _path: &str, _names: &[&str]) -> Result<(), AssertionFailed> {

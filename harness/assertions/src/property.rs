@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_are_equal_by_value_however_they_are_written() {
+    fn integers_are_equal_by_value() {
         assert_eq!(PropertyValue::from(7_u64), PropertyValue::from(7));
         assert_eq!(
             PropertyValue::from(7_usize),

@@ -12,11 +12,11 @@ use crate::{
 impl Assertion {
     /// Counts the selected receivers.
     pub(crate) fn attached(&self, found: &[Receiver]) -> u64 {
-        let meant = found.iter().filter(|receiver| {
+        let selected = found.iter().filter(|receiver| {
             let mut to = self.to.iter();
             to.all(|text| text.matches(Some(&receiver.client)))
         });
-        meant.count() as u64
+        selected.count() as u64
     }
 
     pub(crate) fn not_attached(&self, report: &Report, found: &[Receiver]) -> AssertionFailed {

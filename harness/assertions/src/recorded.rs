@@ -16,7 +16,7 @@ use crate::{
 
 /// A kind of event, with its phrases.
 #[derive(Debug)]
-pub(crate) struct Verb {
+pub(crate) struct RecordedEventKind {
     /// One occurrence: `message completed`.
     one: &'static str,
     /// Several occurrences.
@@ -27,31 +27,31 @@ pub(crate) struct Verb {
     /// The target: an entity or a client.
     target: fn(&Event) -> Option<&str>,
     /// Whether the target is an entity, whose name is compared in any case.
-    pub(crate) goes_to_entity: bool,
+    pub(crate) targets_entity: bool,
     /// Explains why it may not have happened.
     hint: fn(&Report) -> Option<String>,
 }
 
-pub(crate) static ABANDONED: Verb = Verb {
+pub(crate) static ABANDONED: RecordedEventKind = RecordedEventKind {
     one: "delivery abandoned",
     many: "deliveries abandoned",
     is: |event| event.kind == EventKind::Abandoned,
     counted: |timeline| Some(timeline.count(&EventKind::Abandoned)),
     target: |_| None,
-    goes_to_entity: false,
+    targets_entity: false,
     hint: hint::receiving,
 };
-pub(crate) static COMPLETED: Verb = Verb {
+pub(crate) static COMPLETED: RecordedEventKind = RecordedEventKind {
     one: "message completed",
     many: "messages completed",
     is: |event| event.kind == EventKind::Completed,
     counted: |timeline| Some(timeline.count(&EventKind::Completed)),
     target: |_| None,
-    goes_to_entity: false,
+    targets_entity: false,
     hint: hint::completing,
 };
 /// With or without a lock; a message that is still in its queue was not delivered.
-pub(crate) static DELIVERED: Verb = Verb {
+pub(crate) static DELIVERED: RecordedEventKind = RecordedEventKind {
     one: "delivery",
     many: "deliveries",
     is: |event| {
@@ -65,11 +65,11 @@ pub(crate) static DELIVERED: Verb = Verb {
         Some(timeline.count(&locked) + timeline.count(&deleted))
     },
     target: |event| event.client.as_deref(),
-    goes_to_entity: false,
+    targets_entity: false,
     hint: hint::receiving,
 };
 /// An expired message is dropped or dead-lettered, depending on its queue; both count.
-pub(crate) static EXPIRED: Verb = Verb {
+pub(crate) static EXPIRED: RecordedEventKind = RecordedEventKind {
     one: "message expired",
     many: "messages expired",
     is: |event| match event.kind {
@@ -80,33 +80,37 @@ pub(crate) static EXPIRED: Verb = Verb {
     // The counter of dead letters does not distinguish reasons.
     counted: |_| None,
     target: |_| None,
-    goes_to_entity: false,
+    targets_entity: false,
     hint: hint::expiry,
 };
-pub(crate) static FORWARDED: Verb = Verb {
+pub(crate) static FORWARDED: RecordedEventKind = RecordedEventKind {
     one: "message forwarded",
     many: "messages forwarded",
     is: |event| event.kind == EventKind::Forwarded,
     counted: |timeline| Some(timeline.count(&EventKind::Forwarded)),
     target: |event| event.detail.as_deref(),
-    goes_to_entity: true,
+    targets_entity: true,
     hint: hint::forwarding,
 };
-pub(crate) static RENEWED: Verb = Verb {
+pub(crate) static RENEWED: RecordedEventKind = RecordedEventKind {
     one: "lock renewed",
     many: "locks renewed",
     is: |event| event.kind == EventKind::LockRenewed,
     counted: |timeline| Some(timeline.count(&EventKind::LockRenewed)),
     target: |_| None,
-    goes_to_entity: false,
+    targets_entity: false,
     hint: hint::absence,
 };
 
 impl Assertion {
-    pub(crate) fn judge_record(&self, verb: &Verb, timeline: &Timeline) -> Outcome {
-        let found = self.found(verb, timeline);
-        let is_exact = self.is_exact(verb, timeline);
-        if self.kind.is_absent() {
+    pub(crate) fn evaluate_record(
+        &self,
+        event_kind: &RecordedEventKind,
+        timeline: &Timeline,
+    ) -> Outcome {
+        let found = self.found(event_kind, timeline);
+        let is_exact = self.is_exact(event_kind, timeline);
+        if self.kind.is_negative() {
             return match found > 0 || !is_exact {
                 true => Outcome::Fails,
                 false => Outcome::Holds,
@@ -116,66 +120,66 @@ impl Assertion {
         Outcome::holds_if(self.number.is(found) && is_decided)
     }
 
-    pub(crate) fn not_on_record(
+    pub(crate) fn not_recorded(
         &self,
         report: Report,
-        verb: &Verb,
+        event_kind: &RecordedEventKind,
         timeline: &Timeline,
     ) -> AssertionFailed {
-        let (hint, alike) = match self.kind.is_absent() {
+        let (hint, alike) = match self.kind.is_negative() {
             true => (None, "as ruled out"),
-            false => ((verb.hint)(&report), "as expected"),
+            false => ((event_kind.hint)(&report), "as expected"),
         };
-        let report = self.showing(report, verb, timeline, alike);
-        report.hinted_failure(&self.sentence(verb, timeline), hint)
+        let report = self.with_examined(report, event_kind, timeline, alike);
+        report.hinted_failure(&self.sentence(event_kind, timeline), hint)
     }
 
     /// Counts the occurrences, as far back as the record goes.
-    fn found(&self, verb: &Verb, timeline: &Timeline) -> u64 {
-        if let Some(count) = self.counted(verb, timeline) {
+    fn found(&self, event_kind: &RecordedEventKind, timeline: &Timeline) -> u64 {
+        if let Some(count) = self.counted(event_kind, timeline) {
             return count;
         }
-        let events = self.events(verb, timeline);
-        let meant = events.filter(|event| match self.which.needs_message() {
+        let events = self.events(event_kind, timeline);
+        let selected = events.filter(|event| match self.which.needs_message() {
             true => timeline
                 .message(event)
                 .is_some_and(|message| self.which.matches(message)),
             false => self.which.is_named(event.message_id.as_deref()),
         });
-        meant.count() as u64
+        selected.count() as u64
     }
 
-    /// Returns the events of the verb and target, of all messages.
+    /// Returns the events of the kind and target, of all messages.
     fn events<'a>(
         &'a self,
-        verb: &'a Verb,
+        event_kind: &'a RecordedEventKind,
         timeline: &'a Timeline,
     ) -> impl Iterator<Item = &'a Event> {
         timeline.events().iter().filter(|event| {
-            let target = (verb.target)(event);
-            (verb.is)(event)
-                && is_at(event, self.place.path())
+            let target = (event_kind.target)(event);
+            (event_kind.is)(event)
+                && is_at(event, self.address.path())
                 && self
                     .to
                     .as_ref()
-                    .is_none_or(|text| verb.goes_to(text, target))
+                    .is_none_or(|text| event_kind.has_target(text, target))
         })
     }
 
-    fn counted(&self, verb: &Verb, timeline: &Timeline) -> Option<u64> {
+    fn counted(&self, event_kind: &RecordedEventKind, timeline: &Timeline) -> Option<u64> {
         let any = self.which.is_any() && self.to.is_none();
-        any.then(|| (verb.counted)(timeline)).flatten()
+        any.then(|| (event_kind.counted)(timeline)).flatten()
     }
 
     /// Returns whether dropped records cannot change the number.
-    fn is_exact(&self, verb: &Verb, timeline: &Timeline) -> bool {
-        self.counted(verb, timeline).is_some()
-            || timeline.dropped() == 0 && self.knows_all(verb, timeline)
+    fn is_exact(&self, event_kind: &RecordedEventKind, timeline: &Timeline) -> bool {
+        self.counted(event_kind, timeline).is_some()
+            || timeline.dropped() == 0 && self.has_all_messages(event_kind, timeline)
     }
 
     /// Returns whether the message of every possible event is still recorded.
-    fn knows_all(&self, verb: &Verb, timeline: &Timeline) -> bool {
-        let mut unknown = self.events(verb, timeline).filter(|event| {
+    fn has_all_messages(&self, event_kind: &RecordedEventKind, timeline: &Timeline) -> bool {
+        let mut unknown = self.events(event_kind, timeline).filter(|event| {
             self.which.is_named(event.message_id.as_deref()) && timeline.message(event).is_none()
         });
         !self.which.needs_message() || unknown.next().is_none()
@@ -183,9 +187,15 @@ impl Assertion {
 
     /// Adds the recorded messages of the events, which may no longer exist: `alike` for those that match, their differences
     /// for others.
-    fn showing(&self, report: Report, verb: &Verb, timeline: &Timeline, alike: &str) -> Report {
+    fn with_examined(
+        &self,
+        report: Report,
+        event_kind: &RecordedEventKind,
+        timeline: &Timeline,
+        alike: &str,
+    ) -> Report {
         let messages = self
-            .events(verb, timeline)
+            .events(event_kind, timeline)
             .filter_map(|event| timeline.message(event));
         let messages: Vec<_> = messages.collect();
         let keys = self.which.distances(messages.iter().copied());
@@ -204,26 +214,31 @@ impl Assertion {
         }
     }
 
-    fn sentence(&self, verb: &Verb, timeline: &Timeline) -> String {
-        let number = self.found(verb, timeline);
+    fn sentence(&self, event_kind: &RecordedEventKind, timeline: &Timeline) -> String {
+        let number = self.found(event_kind, timeline);
         let found = text::found(number);
-        let is_exact = self.is_exact(verb, timeline);
+        let is_exact = self.is_exact(event_kind, timeline);
         let which = self.target();
-        if self.kind.is_absent() {
+        if self.kind.is_negative() {
             let doubt = match number {
-                0 => undecided(timeline),
+                0 => undecided_note(timeline),
                 _ => String::new(),
             };
-            return format!("expected no {}{which}, found {number}{doubt}", verb.one);
+            return format!(
+                "expected no {}{which}, found {number}{doubt}",
+                event_kind.one
+            );
         }
         let wanted = match self.number {
-            Number::AtLeast(number @ 2..) => format!("at least {}", verb.counting(number)),
-            Number::AtLeast(number) | Number::Exactly(number) => verb.counting(number),
+            Number::AtLeast(number @ 2..) => {
+                format!("at least {}", event_kind.phrase_count(number))
+            }
+            Number::AtLeast(number) | Number::Exactly(number) => event_kind.phrase_count(number),
         };
         let within = text::seconds(self.within);
         let doubt = match is_exact {
             true => String::new(),
-            false => undecided(timeline),
+            false => undecided_note(timeline),
         };
         format!("expected {wanted}{which}, found {found} within {within}{doubt}")
     }
@@ -235,17 +250,17 @@ impl Assertion {
     }
 }
 
-impl Verb {
-    fn goes_to(&self, wanted: &Text, target: Option<&str>) -> bool {
+impl RecordedEventKind {
+    fn has_target(&self, wanted: &Text, target: Option<&str>) -> bool {
         match wanted {
-            Text::Is(name) if self.goes_to_entity => {
+            Text::Is(name) if self.targets_entity => {
                 target.is_some_and(|target| target.eq_ignore_ascii_case(name))
             }
             text => text.matches(target),
         }
     }
 
-    fn counting(&self, number: u64) -> String {
+    fn phrase_count(&self, number: u64) -> String {
         match number {
             1 => format!("1 {}", self.one),
             many => format!("{many} {}", self.many),
@@ -254,7 +269,7 @@ impl Verb {
 }
 
 /// Notes that the record does not reach back far enough.
-fn undecided(timeline: &Timeline) -> String {
+fn undecided_note(timeline: &Timeline) -> String {
     format!(
         "\n  the record dropped its {}, so this cannot be decided; a count of all messages is exact",
         match timeline.dropped() {
@@ -269,18 +284,18 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{catalog::EntityKind, kind::Kind, place::Place};
+    use crate::{address::EntityAddress, catalog::EntityKind, kind::Kind};
 
-    static SENT: Verb = Verb {
+    static SENT: RecordedEventKind = RecordedEventKind {
         one: "message sent",
         many: "messages sent",
         is: |event| event.kind == EventKind::Sent,
         counted: |timeline| Some(timeline.count(&EventKind::Sent)),
         target: |_| None,
-        goes_to_entity: false,
+        targets_entity: false,
         hint: |_| None,
     };
-    static MOVED: Verb = Verb {
+    static MOVED: RecordedEventKind = RecordedEventKind {
         counted: |_| None,
         ..FORWARDED
     };
@@ -291,16 +306,16 @@ mod tests {
     }
 
     #[test]
-    fn an_entity_that_messages_go_to_is_named_in_any_case() {
-        assert!(FORWARDED.goes_to(&"AUDIT".into(), Some("audit")));
-        assert!(!FORWARDED.goes_to(&"AUDIT".into(), Some("orders")));
-        assert!(!DELIVERED.goes_to(&"Worker".into(), Some("worker")));
+    fn target_entities_are_compared_in_any_case() {
+        assert!(FORWARDED.has_target(&"AUDIT".into(), Some("audit")));
+        assert!(!FORWARDED.has_target(&"AUDIT".into(), Some("orders")));
+        assert!(!DELIVERED.has_target(&"Worker".into(), Some("worker")));
     }
 
     #[test]
-    fn a_record_that_dropped_events_decides_nothing_but_by_its_counters() {
+    fn a_record_with_dropped_events_decides_by_counters_only() {
         let exactly = |number| {
-            let orders = Place::new(EntityKind::Queue, "orders".to_owned());
+            let orders = EntityAddress::new(EntityKind::Queue, "orders".to_owned());
             let five = Duration::from_secs(5);
             let assertion = Assertion::new(Kind::Completed, orders, five);
             Assertion {
@@ -308,9 +323,12 @@ mod tests {
                 ..assertion
             }
         };
-        assert_eq!(exactly(2).judge_record(&SENT, &dropped()), Outcome::Holds);
+        assert_eq!(
+            exactly(2).evaluate_record(&SENT, &dropped()),
+            Outcome::Holds
+        );
         let none = exactly(0);
-        assert_eq!(none.judge_record(&MOVED, &dropped()), Outcome::NotYet);
+        assert_eq!(none.evaluate_record(&MOVED, &dropped()), Outcome::NotYet);
         assert_eq!(
             none.sentence(&MOVED, &dropped()),
             "expected 0 messages forwarded, found none within 5 s\n  the record dropped its 3 oldest events, so this cannot be decided; a count of all messages is exact"

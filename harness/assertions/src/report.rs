@@ -7,9 +7,9 @@ use std::{collections::HashSet, error::Error, fmt, time::SystemTime};
 
 use servicebus_control_api::{Receiver, Session};
 
-use super::selector::{Selector, Wanted};
+use super::selector::{ExpectedDeadLetter, Selector};
 use crate::{
-    catalog::Declared,
+    catalog::EntitySettings,
     message::{Message, MessageState},
     text,
     timeline::{EventKind, Timeline},
@@ -89,16 +89,16 @@ pub(crate) struct Report {
     pub subject: String,
     /// Its queue, topic or subscription.
     pub owner: String,
-    pub declared: Option<Declared>,
+    pub declared: Option<EntitySettings>,
     /// The messages of the queue or subscription itself.
-    pub live: Vec<Message>,
+    pub messages: Vec<Message>,
     /// The related dead letters.
-    pub dead: Vec<Message>,
+    pub dead_letters: Vec<Message>,
     /// Their address.
     pub dead_letter_queue: String,
     pub timeline: Timeline,
     /// Whether the dead-letter queue matters to the assertion, and is listed even if empty.
-    pub shows_dead: bool,
+    pub shows_dead_letters: bool,
     /// The sessions, with the events of the asserted one.
     pub sessions: Vec<String>,
     /// The checked messages of the record, with the results; they may be gone by now.
@@ -117,23 +117,23 @@ impl Report {
             text::sorted(keys, messages)
         };
         Self {
-            live: sorted(self.live),
-            dead: sorted(self.dead),
+            messages: sorted(self.messages),
+            dead_letters: sorted(self.dead_letters),
             which: which.clone(),
             ..self
         }
     }
 
     /// Returns the selected messages of the queue itself.
-    pub(crate) fn meant(&self) -> impl Iterator<Item = &Message> {
-        let live = self.live.iter();
-        live.filter(|message| self.which.matches(message))
+    pub(crate) fn selected(&self) -> impl Iterator<Item = &Message> {
+        let messages = self.messages.iter();
+        messages.filter(|message| self.which.matches(message))
     }
 
     /// Creates the failure with the default remarks.
     pub(crate) fn hinted_failure(&self, expected: &str, hint: Option<String>) -> AssertionFailed {
         let remark = |message: &Message, is_dead: bool| match is_dead {
-            true => Wanted::default().difference(message),
+            true => ExpectedDeadLetter::default().difference(message),
             false => state_of(self, message),
         };
         self.failure(expected, &remark, hint)
@@ -147,13 +147,17 @@ impl Report {
         hint: Option<String>,
     ) -> AssertionFailed {
         let mut parts = vec![format!("{}: {expected}", self.subject)];
-        if self.shows_dead {
+        if self.shows_dead_letters {
             let remark = |message: &Message| remark(message, true);
-            parts.push(contents(&self.dead_letter_queue, &self.dead, &remark));
+            parts.push(contents(
+                &self.dead_letter_queue,
+                &self.dead_letters,
+                &remark,
+            ));
         }
-        if !self.live.is_empty() || !self.shows_dead {
+        if !self.messages.is_empty() || !self.shows_dead_letters {
             let remark = |message: &Message| remark(message, false);
-            parts.push(contents(&self.owner, &self.live, &remark));
+            parts.push(contents(&self.owner, &self.messages, &remark));
         }
         if !self.examined.is_empty() {
             parts.push(listed("on record", self.examined.iter().cloned()));
@@ -170,17 +174,17 @@ impl Report {
 
     /// Returns the best match: a message in the queue, else a recorded one with the id, else any.
     fn evidence(&self) -> Evidence {
-        let dead = self.dead.iter().filter(|_| self.shows_dead);
-        let dead = dead.map(|message| (&self.dead_letter_queue, message));
-        let listed = dead.chain(self.live.iter().map(|message| (&self.owner, message)));
+        let dead_letters = self.dead_letters.iter().filter(|_| self.shows_dead_letters);
+        let dead_letters = dead_letters.map(|message| (&self.dead_letter_queue, message));
+        let listed = dead_letters.chain(self.messages.iter().map(|message| (&self.owner, message)));
         let at = |(address, message): (&String, &Message)| Evidence {
             address: address.clone(),
             sequence_number: Some(message.sequence_number),
             message_id: message.message_id.clone(),
         };
-        let mut meant = listed.clone();
-        if let Some(meant) = meant.find(|(_, message)| self.which.matches(message)) {
-            return at(meant);
+        let mut selected = listed.clone();
+        if let Some(selected) = selected.find(|(_, message)| self.which.matches(message)) {
+            return at(selected);
         }
         let ids = self.ids();
         let mut named = ids.iter().filter(|id| self.which.is_named(Some(id)));
@@ -225,7 +229,7 @@ impl Report {
             return Vec::new();
         }
         let ids = self.ids();
-        let meant: Vec<&str> = match self.which.message_id {
+        let selected: Vec<&str> = match self.which.message_id {
             Some(_) => {
                 let ids = ids.iter().copied();
                 ids.filter(|id| self.which.is_named(Some(id))).collect()
@@ -238,9 +242,9 @@ impl Report {
             let wanted = self.which.only_id().unwrap_or_default();
             near.min_by_key(|id| text::distance(wanted, id)).into_iter()
         };
-        let shown: Vec<&str> = match meant.is_empty() {
+        let shown: Vec<&str> = match selected.is_empty() {
             true => near().collect(),
-            false => meant.into_iter().take(TIMELINES).collect(),
+            false => selected.into_iter().take(TIMELINES).collect(),
         };
         let timelines = shown.iter();
         let timelines = timelines.map(|id| self.timeline.of_message(id).titled(id).to_string());
@@ -254,9 +258,9 @@ impl Report {
 
     /// Returns the distinct ids of all listed or recorded messages.
     fn ids(&self) -> Vec<&str> {
-        let dead = self.dead.iter().filter(|_| self.shows_dead);
-        let listed = dead
-            .chain(&self.live)
+        let dead_letters = self.dead_letters.iter().filter(|_| self.shows_dead_letters);
+        let listed = dead_letters
+            .chain(&self.messages)
             .filter_map(|message| message.message_id.as_deref());
         let recorded = self.timeline.events().iter();
         let recorded = recorded.filter_map(|event| event.message_id.as_deref());

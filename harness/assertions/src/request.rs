@@ -6,11 +6,11 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Map, Value};
 
 use crate::{
-    assertion::{Assertion, Number, ScheduledEnqueueTime, WantedState},
+    address::EntityAddress,
+    assertion::{Assertion, ExpectedState, Number, ScheduledEnqueueTime},
     catalog::Catalog,
     kind::{COUNTS, Kind},
     matcher::Text,
-    place::Place,
     text,
 };
 
@@ -27,9 +27,9 @@ const BYTES: &str = "$bytes";
 const SHOWN_BYTES: usize = 32;
 
 /// The fields of every kind.
-const ALWAYS: [&str; 3] = ["kind", "entity", "within"];
+const COMMON_FIELDS: [&str; 3] = ["kind", "entity", "within"];
 /// Groups of mutually exclusive fields.
-const ONE_OF: [&[&str]; 5] = [
+const EXCLUSIVE: [&[&str]; 5] = [
     &["times", "at_least"],
     &["count", "at_least"],
     &["count", "at_most"],
@@ -61,18 +61,18 @@ impl Assertion {
     ) -> Result<Self, RequestError> {
         let kind = kind(request.get("kind"))?;
         let wrong = request.keys().find(|name| {
-            let mut taken = ALWAYS.into_iter().chain(kind.takes());
+            let mut taken = COMMON_FIELDS.into_iter().chain(kind.takes());
             !taken.any(|taken| taken == *name)
         });
         if let Some(name) = wrong {
-            let takes = Vec::from_iter(ALWAYS.into_iter().chain(kind.takes())).join(", ");
+            let takes = Vec::from_iter(COMMON_FIELDS.into_iter().chain(kind.takes())).join(", ");
             let sentence = format!(
                 "the assertion {} takes no {name:?}; it takes {takes}",
                 kind.name()
             );
             return Err(RequestError(sentence));
         }
-        for one_of in ONE_OF {
+        for one_of in EXCLUSIVE {
             let given = one_of.iter().filter(|name| request.contains_key(**name));
             if given.count() > 1 {
                 let sentence = format!("an assertion takes one of {}", one_of.join(", "));
@@ -80,13 +80,13 @@ impl Assertion {
             }
         }
         let Some(Value::String(entity)) = request.get("entity") else {
-            return Err(not_taken(
+            return Err(invalid_value(
                 "entity",
                 request.get("entity"),
                 "an address, such as \"orders\"",
             ));
         };
-        let mut assertion = Self::new(kind, Place::at(entity, catalog), WITHIN);
+        let mut assertion = Self::new(kind, EntityAddress::at(entity, catalog), WITHIN);
         for (name, value) in request {
             assertion.set(name, value)?;
         }
@@ -104,7 +104,7 @@ impl Assertion {
             "description" => self.description = Some(text(name, value)?),
             "to" => self.to = Some(text(name, value)?),
             "count" | "times" | "at_least" | "at_most" => {
-                self.set_number(name, whole(name, value)?)
+                self.set_number(name, unsigned(name, value)?)
             }
             "at" => self.due = Some(instant(name, value)?),
             "due_in" => self.due = Some(seconds(name, value, MAX_SECONDS)?.into()),
@@ -113,14 +113,14 @@ impl Assertion {
             "bodies" => {
                 let bodies = value.as_array();
                 let bodies =
-                    bodies.ok_or_else(|| not_taken(name, Some(value), "a list of texts"))?;
+                    bodies.ok_or_else(|| invalid_value(name, Some(value), "a list of texts"))?;
                 let bodies = bodies.iter().map(|body| text(name, body));
                 self.bodies = bodies.collect::<Result<_, _>>()?;
             }
             "text" | "bytes" | "json" | "set" => self.state = state(name, value)?,
             _ => {
                 if let Some(name) = COUNTS.iter().find(|count| **count == name) {
-                    self.counts.push((name, whole(name, value)?));
+                    self.counts.push((name, unsigned(name, value)?));
                 }
             }
         }
@@ -144,7 +144,7 @@ impl Assertion {
     fn check_completeness(&self, request: &Map<String, Value>) -> Result<(), RequestError> {
         let is_of_session = matches!(self.kind, Kind::SessionOrder | Kind::SessionState);
         if is_of_session && !request.contains_key("session") {
-            return Err(not_taken("session", None, "the id of a session"));
+            return Err(invalid_value("session", None, "the id of a session"));
         }
         if self.kind == Kind::MessageCount && self.counts.is_empty() {
             let counts = COUNTS.join(", ");
@@ -159,7 +159,7 @@ impl Assertion {
 fn kind(named: Option<&Value>) -> Result<Kind, RequestError> {
     let name = match named {
         Some(Value::String(name)) => name,
-        named => return Err(not_taken("kind", named, "the name of an assertion")),
+        named => return Err(invalid_value("kind", named, "the name of an assertion")),
     };
     Kind::named(name).ok_or_else(|| {
         let names = Kind::ALL.map(|kind| kind.name().to_owned());
@@ -174,7 +174,7 @@ fn kind(named: Option<&Value>) -> Result<Kind, RequestError> {
 }
 
 fn text(name: &str, value: &Value) -> Result<Text, RequestError> {
-    let other = || not_taken(name, Some(value), "a text or {\"contains\": a text}");
+    let other = || invalid_value(name, Some(value), "a text or {\"contains\": a text}");
     match only_member(value, "contains") {
         Some(part) => Ok(Text::Contains(
             text_of(name, part)?.ok_or_else(other)?.into_owned(),
@@ -202,7 +202,7 @@ fn text_of<'a>(name: &str, value: &'a Value) -> Result<Option<Cow<'a, str>>, Req
 
 fn bytes_of(name: &str, value: &Value) -> Result<Vec<u8>, RequestError> {
     let bytes = BASE64_STANDARD.decode(string(name, value)?);
-    bytes.map_err(|_| not_taken(name, Some(value), "bytes in base64"))
+    bytes.map_err(|_| invalid_value(name, Some(value), "bytes in base64"))
 }
 
 /// Returns the only member of an object.
@@ -231,19 +231,19 @@ fn json(name: &str, value: &Value) -> Result<Value, RequestError> {
 fn string<'a>(name: &str, value: &'a Value) -> Result<&'a str, RequestError> {
     value
         .as_str()
-        .ok_or_else(|| not_taken(name, Some(value), "a text"))
+        .ok_or_else(|| invalid_value(name, Some(value), "a text"))
 }
 
-fn whole(name: &str, value: &Value) -> Result<u64, RequestError> {
+fn unsigned(name: &str, value: &Value) -> Result<u64, RequestError> {
     value
         .as_u64()
-        .ok_or_else(|| not_taken(name, Some(value), "a whole number"))
+        .ok_or_else(|| invalid_value(name, Some(value), "a whole number"))
 }
 
 fn seconds(name: &str, value: &Value, most: f64) -> Result<Duration, RequestError> {
     let given = value.as_f64().filter(|seconds| *seconds <= most);
     let length = given.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    length.ok_or_else(|| not_taken(name, Some(value), &format!("seconds from 0 to {most}")))
+    length.ok_or_else(|| invalid_value(name, Some(value), &format!("seconds from 0 to {most}")))
 }
 
 fn instant(name: &str, value: &Value) -> Result<ScheduledEnqueueTime, RequestError> {
@@ -252,27 +252,27 @@ fn instant(name: &str, value: &Value) -> Result<ScheduledEnqueueTime, RequestErr
         .and_then(|text| text.parse::<jiff::Timestamp>().ok());
     match instant {
         Some(instant) => Ok(ScheduledEnqueueTime::At(instant.into())),
-        None => Err(not_taken(name, Some(value), "an instant in RFC 3339")),
+        None => Err(invalid_value(name, Some(value), "an instant in RFC 3339")),
     }
 }
 
-fn state(name: &str, value: &Value) -> Result<WantedState, RequestError> {
+fn state(name: &str, value: &Value) -> Result<ExpectedState, RequestError> {
     Ok(match name {
-        "text" => WantedState::Text(text(name, value)?),
-        "json" => WantedState::Json(json(name, value)?),
+        "text" => ExpectedState::Text(text(name, value)?),
+        "json" => ExpectedState::Json(json(name, value)?),
         "bytes" => {
             let bytes = only_member(value, BYTES).unwrap_or(value);
-            WantedState::Bytes(bytes_of(name, bytes)?.into())
+            ExpectedState::Bytes(bytes_of(name, bytes)?.into())
         }
         _ => match value {
-            Value::Bool(true) => WantedState::Something,
-            Value::Bool(false) => WantedState::Nothing,
-            _ => return Err(not_taken(name, Some(value), "true or false")),
+            Value::Bool(true) => ExpectedState::Any,
+            Value::Bool(false) => ExpectedState::None,
+            _ => return Err(invalid_value(name, Some(value), "true or false")),
         },
     })
 }
 
-fn not_taken(name: &str, value: Option<&Value>, takes: &str) -> RequestError {
+fn invalid_value(name: &str, value: Option<&Value>, takes: &str) -> RequestError {
     RequestError(match value {
         Some(value) => format!("{name} is {value}; it takes {takes}"),
         None => format!("{name} is missing; it takes {takes}"),
@@ -284,10 +284,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::catalog::{Declared, EntityKind};
+    use crate::catalog::{EntityKind, EntitySettings};
 
     fn catalog() -> Catalog {
-        let of = |kind, name: &str| Declared::of(kind, name.to_owned(), &Value::Null);
+        let of = |kind, name: &str| EntitySettings::of(kind, name.to_owned(), &Value::Null);
         let entities = [
             of(EntityKind::Queue, "orders"),
             of(EntityKind::Topic, "prices"),
@@ -302,24 +302,24 @@ mod tests {
     }
 
     #[test]
-    fn a_request_says_what_the_macro_says() {
+    fn a_request_equals_the_macro() {
         let assertion = read(json!({
             "kind": "dead_lettered", "entity": "Orders/$deadletterqueue", "reason": {"contains": "Max"},
             "body_json": {"total": 3}, "count": 2, "within": 0.5,
         }))
         .unwrap();
         assert_eq!(assertion.kind, Kind::DeadLettered);
-        assert_eq!(assertion.place.path(), "orders/$DeadLetterQueue");
+        assert_eq!(assertion.address.path(), "orders/$DeadLetterQueue");
         assert_eq!(assertion.reason, Some(Text::Contains("Max".to_owned())));
         assert_eq!(assertion.number, Number::Exactly(2));
         assert_eq!(assertion.within, Duration::from_millis(500));
         let eu = read(json!({"kind": "empty", "entity": "prices/subscriptions/EU"})).unwrap();
-        assert_eq!(eu.place.path(), "prices/Subscriptions/eu");
+        assert_eq!(eu.address.path(), "prices/Subscriptions/eu");
         assert_eq!(eu.within, WITHIN);
     }
 
     #[test]
-    fn bytes_are_the_text_that_they_are() {
+    fn utf8_bytes_equal_their_text() {
         let bytes = json!({"$bytes": "MTI="});
         let assertion = read(json!({
             "kind": "dead_lettered", "entity": "orders", "body": bytes, "reason": {"contains": bytes},
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_taken_is_refused_in_a_sentence() {
+    fn invalid_requests_are_refused() {
         let cases = [
             (
                 json!({"entity": "orders"}),
@@ -411,7 +411,8 @@ mod tests {
                     json!({"kind": kind.name(), "entity": "orders", "session": "s", "active": 1});
                 let members = request.as_object_mut().unwrap();
                 members.retain(|name, _| {
-                    ALWAYS.contains(&name.as_str()) || kind.takes().any(|taken| taken == name)
+                    COMMON_FIELDS.contains(&name.as_str())
+                        || kind.takes().any(|taken| taken == name)
                 });
                 let plain = format!("{:?}", read(request.clone()).unwrap());
                 request[name] = value(name);

@@ -37,7 +37,7 @@ impl Selector {
 
     /// Returns whether a message id matches.
     pub(crate) fn is_named(&self, id: Option<&str>) -> bool {
-        fits(self.message_id.as_ref(), id)
+        text_matches(self.message_id.as_ref(), id)
     }
 
     pub(crate) fn matches(&self, message: &Message) -> bool {
@@ -127,13 +127,13 @@ impl Selector {
 
 /// Conditions on dead letters.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct ExpectedDeadLetter {
     pub reason: Option<Text>,
     pub description: Option<Text>,
     pub which: Selector,
 }
 
-impl Wanted {
+impl ExpectedDeadLetter {
     /// Describes the conditions: ` with reason "Rejected"`.
     pub(crate) fn sentence(&self) -> String {
         let reason = self.reason.as_ref().map(|text| format!("reason {text}"));
@@ -150,7 +150,7 @@ impl Wanted {
                 Some(found) => format!("{name} {found:?}"),
                 None => format!("no {name}"),
             };
-            match fits(wanted, found) {
+            match text_matches(wanted, found) {
                 true => shown,
                 false => shown + " — differs",
             }
@@ -167,14 +167,14 @@ impl Wanted {
 
     pub(crate) fn matches(&self, message: &Message) -> bool {
         let description = message.dead_letter_error_description.as_deref();
-        fits(self.reason.as_ref(), message.dead_letter_reason.as_deref())
-            && fits(self.description.as_ref(), description)
+        text_matches(self.reason.as_ref(), message.dead_letter_reason.as_deref())
+            && text_matches(self.description.as_ref(), description)
             && self.which.matches(message)
     }
 }
 
 /// Returns whether a text matches, if one is expected.
-fn fits(wanted: Option<&Text>, found: Option<&str>) -> bool {
+fn text_matches(wanted: Option<&Text>, found: Option<&str>) -> bool {
     wanted.is_none_or(|text| text.matches(found))
 }
 
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn every_expectation_counts() {
+    fn every_condition_is_applied() {
         let order = Message {
             predicate: Some(Predicate::new(|()| false)),
             ..message("o-17", r#"{"total":3,"lines":[]}"#)
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_expected_reads_as_a_phrase() {
+    fn conditions_are_phrased() {
         let which = Selector {
             message_id: Some("o-17".into()),
             body_json: Some(json!({"total": 4})),

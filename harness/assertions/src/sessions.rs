@@ -8,7 +8,7 @@ use serde_json::Value;
 use servicebus_control_api::Session;
 
 use crate::{
-    assertion::{Assertion, WantedState},
+    assertion::{Assertion, ExpectedState},
     hint,
     matcher::Text,
     message::{Message, MessageState},
@@ -42,7 +42,9 @@ impl Assertion {
             "expected session {:?} to hold {wanted}, found {bodies} within {within}",
             self.session
         );
-        let hint = self.inversion(found).or_else(|| hint::standing(report));
+        let hint = self
+            .inversion(found)
+            .or_else(|| hint::locate_messages(report));
         report.hinted_failure(&sentence, hint)
     }
 
@@ -69,7 +71,11 @@ impl Assertion {
         })
     }
 
-    pub(crate) fn not_kept(&self, report: &Report, found: Option<&Bytes>) -> AssertionFailed {
+    pub(crate) fn wrong_session_state(
+        &self,
+        report: &Report,
+        found: Option<&Bytes>,
+    ) -> AssertionFailed {
         let found = found.map_or_else(|| "none".to_owned(), |state| Session::state_text(state));
         let sentence = format!(
             "expected session {:?} to have {}, found {found} within {}",
@@ -100,12 +106,12 @@ fn listed(bodies: impl Iterator<Item = String>) -> String {
     }
 }
 
-impl WantedState {
+impl ExpectedState {
     pub(crate) fn is(&self, found: Option<&Bytes>) -> bool {
         match (self, found) {
-            (Self::Nothing, found) => found.is_none(),
+            (Self::None, found) => found.is_none(),
             (_, None) => false,
-            (Self::Something, Some(_)) => true,
+            (Self::Any, Some(_)) => true,
             (Self::Bytes(bytes), Some(found)) => bytes == found,
             (Self::Text(text), Some(found)) => text.matches(std::str::from_utf8(found).ok()),
             (Self::Json(value), Some(found)) => {
@@ -116,8 +122,8 @@ impl WantedState {
 
     fn to_text(&self) -> String {
         match self {
-            Self::Something => "a state".to_owned(),
-            Self::Nothing => "no state".to_owned(),
+            Self::Any => "a state".to_owned(),
+            Self::None => "no state".to_owned(),
             Self::Bytes(bytes) => format!("the state {}", Session::state_text(bytes)),
             Self::Text(text) => format!("the state {text}"),
             Self::Json(value) => format!("the state {value}"),

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// quadratic in the length, and a queue may have any number of messages.
 pub(crate) const COMPARED: usize = 256;
 /// The number of compared characters: the maximum length of a message id.
-const LONGEST: usize = 128;
+const MAX_COMPARED: usize = 128;
 
 /// Formats a duration in seconds, with the necessary decimals: `5 s`, `0.25 s`.
 pub fn seconds(duration: Duration) -> String {
@@ -68,17 +68,17 @@ pub(crate) fn found(number: u64) -> String {
 }
 
 /// Returns the edit distance: characters that are changed, left out or added.
-fn edits(wanted: &str, name: &str) -> usize {
-    let cut = |text: &str| text.chars().take(LONGEST).collect::<String>();
+fn edit_distance(wanted: &str, name: &str) -> usize {
+    let cut = |text: &str| text.chars().take(MAX_COMPARED).collect::<String>();
     strsim::levenshtein(&cut(wanted), &cut(name))
 }
 
 /// Returns whether a name may be meant by another: at most half of it differs, case aside.
 pub fn is_near(wanted: &str, name: &str) -> bool {
     let (wanted, name) = (wanted.to_lowercase(), name.to_lowercase());
-    let length = |text: &str| text.chars().take(LONGEST).count();
+    let length = |text: &str| text.chars().take(MAX_COMPARED).count();
     let longest = length(&wanted).max(length(&name));
-    edits(&wanted, &name) * 2 <= longest
+    edit_distance(&wanted, &name) * 2 <= longest
 }
 
 /// Orders names by edit distance from `wanted`, case aside.
@@ -86,7 +86,7 @@ pub fn nearest_first(wanted: &str, names: Vec<String>) -> Vec<String> {
     let wanted = wanted.to_lowercase();
     let keys = names.iter().enumerate();
     let keys = keys.map(|(at, name)| match at < COMPARED {
-        true => (edits(&wanted, &name.to_lowercase()), (0, 0)),
+        true => (edit_distance(&wanted, &name.to_lowercase()), (0, 0)),
         false => (usize::MAX, (0, 0)),
     });
     sorted(keys.collect(), names)
@@ -105,7 +105,7 @@ pub(crate) fn sorted<T>(keys: Vec<(usize, (usize, usize))>, items: Vec<T>) -> Ve
 pub fn distance(wanted: &str, name: &str) -> (usize, usize) {
     let pairs = wanted.chars().zip(name.chars());
     let same = pairs.take_while(|(wanted, found)| wanted == found).count();
-    (edits(wanted, name), usize::MAX - same)
+    (edit_distance(wanted, name), usize::MAX - same)
 }
 
 #[cfg(test)]
@@ -113,9 +113,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_long_or_comes_behind_many_is_not_compared() {
+    fn long_and_late_names_are_not_compared() {
         let long = "x".repeat(1_000_000);
-        assert_eq!(distance(&long, "orders").0, LONGEST);
+        assert_eq!(distance(&long, "orders").0, MAX_COMPARED);
         assert!(is_near(&long, &format!("{long}y")));
         let mut names = vec!["other".to_owned(); COMPARED];
         names.push("orders".into());
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_reads_as_what_was_asked_for() {
+    fn remaining_seconds_are_rounded_up() {
         let cases = [
             (600_002, "600 s"),
             (599_100, "600 s"),
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_name_comes_first() {
+    fn the_most_similar_name_comes_first() {
         let names = ["billing", "orders", "audit"].map(str::to_owned).to_vec();
         assert_eq!(nearest_first("Ordres", names)[0], "orders");
         assert!(is_near("ordrs", "orders") && is_near("Orders", "orders"));

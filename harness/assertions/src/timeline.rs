@@ -80,7 +80,7 @@ impl Timeline {
     pub fn new(entity: &str, answer: api::Timeline, max_delivery_count: Option<u32>) -> Self {
         Self {
             entity: entity.to_owned(),
-            events: identified(answer.events),
+            events: with_message_ids(answer.events),
             dropped: answer.dropped,
             counters: answer.counters,
             max_delivery_count,
@@ -149,16 +149,18 @@ fn is_of_all(event: &Event) -> bool {
 }
 
 /// Sets the message id of match events; the record has it only in the arrival event right after the match.
-fn identified(mut events: Vec<Event>) -> Vec<Event> {
+fn with_message_ids(mut events: Vec<Event>) -> Vec<Event> {
     let mut ids = HashMap::new();
     for event in events.iter_mut().rev() {
         let Some(number) = event.sequence_number else {
             continue;
         };
-        let place = (event.entity.clone(), number);
+        let position = (event.entity.clone(), number);
         match &event.message_id {
-            Some(id) => drop(ids.insert(place, id.clone())),
-            None if event.kind == EventKind::Matched => event.message_id = ids.get(&place).cloned(),
+            Some(id) => drop(ids.insert(position, id.clone())),
+            None if event.kind == EventKind::Matched => {
+                event.message_id = ids.get(&position).cloned()
+            }
             None => {}
         }
     }

@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_near_is_told() {
+    fn near_matches_are_described() {
         assert_eq!(near(&met(0, 0, 0)), "no completion came");
         assert_eq!(near(&met(1, 0, 0)), "only 1 completion came");
         assert_eq!(near(&met(0, 0, 3)), "3 completions came, in other entities");
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_told_where_it_is_known() {
+    fn a_known_source_location_is_shown() {
         let fault = "a fault never fired: on(send)\n  no send came";
         assert_eq!(unfired("on(send)", "no send came", None), fault);
         let placed = format!("{fault}\n  scripted at tests/it.rs:7");

@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Assertion {
-    pub(crate) fn judge_sends(&self, found: u64) -> Outcome {
+    pub(crate) fn evaluate_unsettled_sends(&self, found: u64) -> Outcome {
         match self.exceeds(found) {
             // The maximum only grows: once it is too large, waiting cannot help.
             true => Outcome::Fails,

@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_effect_is_found_by_its_name_and_makes_sense_where_it_is_tried() {
+    fn every_effect_is_allowed_at_its_operations() {
         for operation in Operation::all() {
             for &effect in Effect::of(operation) {
                 assert_eq!(Effect::named(effect.name()), Some(effect));

@@ -4,15 +4,15 @@
 //! the outcomes of the runs that it plans.
 
 mod effect;
+mod fault_point;
 mod plan;
 mod progress;
 mod report;
-mod site;
 mod token;
 
 pub use effect::Effect;
+pub use fault_point::FaultPoint;
 pub use plan::{Options, Plan};
-pub use progress::{Coming, Next, Outcome, Progress, Settings, Told};
+pub use progress::{Next, Outcome, PlannedRun, Progress, ProgressReport, Settings};
 pub use report::Failure;
-pub use site::Site;
 pub use token::{Token, TokenError};

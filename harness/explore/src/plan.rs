@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use servicebus_control_api::Operation;
 
-use crate::{Effect, Site, Token};
+use crate::{Effect, FaultPoint, Token};
 
 /// Restrictions on faults.
 #[derive(Debug, Clone, Default)]
@@ -22,7 +22,7 @@ pub struct Options {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Plan {
     /// Its faults.
-    pub faults: Vec<(Site, Effect)>,
+    pub faults: Vec<(FaultPoint, Effect)>,
 }
 
 impl Plan {
@@ -31,15 +31,15 @@ impl Plan {
         let faults = self.faults.iter();
         Token(
             faults
-                .map(|(site, effect)| (site.key.clone(), *effect))
+                .map(|(point, effect)| (point.key.clone(), *effect))
                 .collect(),
         )
     }
 }
 
 impl Options {
-    fn allow(&self, site: &Site, effect: Effect) -> bool {
-        let is_in = |parts: &[String]| parts.iter().any(|part| site.key.contains(part.as_str()));
+    fn allow(&self, point: &FaultPoint, effect: Effect) -> bool {
+        let is_in = |parts: &[String]| parts.iter().any(|part| point.key.contains(part.as_str()));
         (self.effects.is_empty() || self.effects.contains(&effect))
             && (self.only.is_empty() || is_in(&self.only))
             && !is_in(&self.except)
@@ -47,19 +47,19 @@ impl Options {
 }
 
 /// Returns the runs with one fault; the first of each kind of situation come first.
-pub(crate) fn plan(sites: &[Site], options: &Options) -> Vec<Plan> {
+pub(crate) fn plan(fault_points: &[FaultPoint], options: &Options) -> Vec<Plan> {
     let mut seen = HashSet::new();
     let (mut first, mut rest) = (Vec::new(), Vec::new());
-    for (index, site) in sites.iter().enumerate() {
-        let place = Place::of(sites, index);
-        for effect in Effect::applicable(&site.operation) {
-            if !options.allow(site, effect) {
+    for (index, point) in fault_points.iter().enumerate() {
+        let position = Position::of(fault_points, index);
+        for effect in Effect::applicable(&point.operation) {
+            if !options.allow(point, effect) {
                 continue;
             }
             let plan = Plan {
-                faults: vec![(site.clone(), effect)],
+                faults: vec![(point.clone(), effect)],
             };
-            match seen.insert((signature(site, place), effect)) {
+            match seen.insert((signature(point, position), effect)) {
                 true => first.push(plan),
                 false => rest.push(plan),
             }
@@ -70,14 +70,14 @@ pub(crate) fn plan(sites: &[Site], options: &Options) -> Vec<Plan> {
 }
 
 /// Counts the effects on kinds of operations that are not possible at these sites.
-pub(crate) fn not_applicable(sites: &[Site], options: &Options) -> usize {
-    let each = sites.iter().map(|site| {
-        let all = Effect::of(site.operation.operation).iter();
-        let allowed = all.filter(|effect| options.allow(site, **effect)).count();
-        let applicable = Effect::applicable(&site.operation).into_iter();
+pub(crate) fn not_applicable(fault_points: &[FaultPoint], options: &Options) -> usize {
+    let each = fault_points.iter().map(|point| {
+        let all = Effect::of(point.operation.operation).iter();
+        let allowed = all.filter(|effect| options.allow(point, **effect)).count();
+        let applicable = Effect::applicable(&point.operation).into_iter();
         allowed
             - applicable
-                .filter(|effect| options.allow(site, *effect))
+                .filter(|effect| options.allow(point, *effect))
                 .count()
     });
     each.sum()
@@ -85,23 +85,28 @@ pub(crate) fn not_applicable(sites: &[Site], options: &Options) -> usize {
 
 /// Returns the runs with a second fault after a first one, from the operations of the run with the first alone. Operations
 /// that exist only after that fault come first.
-pub(crate) fn pairs(first: &Plan, base: &[Site], then: &[Site], options: &Options) -> Vec<Plan> {
-    let known: HashSet<&str> = base.iter().map(|site| site.key.as_str()).collect();
-    let faulted = first.faults.iter().map(|(site, _)| site.key.as_str());
+pub(crate) fn with_second_fault(
+    first: &Plan,
+    base: &[FaultPoint],
+    then: &[FaultPoint],
+    options: &Options,
+) -> Vec<Plan> {
+    let known: HashSet<&str> = base.iter().map(|point| point.key.as_str()).collect();
+    let faulted = first.faults.iter().map(|(point, _)| point.key.as_str());
     let faulted: HashSet<&str> = faulted.collect();
     let behind = then
         .iter()
-        .skip_while(|site| !faulted.contains(site.key.as_str()))
+        .skip_while(|point| !faulted.contains(point.key.as_str()))
         .skip(1);
-    let (old, new): (Vec<_>, Vec<_>) = behind.partition(|site| known.contains(site.key.as_str()));
+    let (old, new): (Vec<_>, Vec<_>) = behind.partition(|point| known.contains(point.key.as_str()));
     let second = new.into_iter().chain(old);
-    let plans = second.flat_map(|site| {
-        let effects = Effect::applicable(&site.operation).into_iter();
+    let plans = second.flat_map(|point| {
+        let effects = Effect::applicable(&point.operation).into_iter();
         effects
-            .filter(|&effect| options.allow(site, effect))
+            .filter(|&effect| options.allow(point, effect))
             .map(|effect| {
                 let mut faults = first.faults.clone();
-                faults.push((site.clone(), effect));
+                faults.push((point.clone(), effect));
                 Plan { faults }
             })
     });
@@ -109,26 +114,26 @@ pub(crate) fn pairs(first: &Plan, base: &[Site], then: &[Site], options: &Option
 }
 
 /// Returns reproducible runs in which two or three random operations are postponed or deliveries go to another receiver.
-pub(crate) fn shuffled(sites: &[Site], options: &Options, runs: u32) -> Vec<Plan> {
-    let orders = sites.iter().flat_map(|site| {
-        let effects = Effect::applicable(&site.operation).into_iter();
+pub(crate) fn shuffled(fault_points: &[FaultPoint], options: &Options, runs: u32) -> Vec<Plan> {
+    let orders = fault_points.iter().flat_map(|point| {
+        let effects = Effect::applicable(&point.operation).into_iter();
         let orders =
             effects.filter(|effect| matches!(effect, Effect::Postpone | Effect::Elsewhere));
-        orders.map(move |effect| (site, effect))
+        orders.map(move |effect| (point, effect))
     });
     let orders: Vec<_> = orders
-        .filter(|(site, effect)| options.allow(site, *effect))
+        .filter(|(point, effect)| options.allow(point, *effect))
         .collect();
     if orders.len() < 2 {
         return Vec::new();
     }
     let plans = (0..u64::from(runs)).map(|run| {
-        let size = 2 + chance(run, 0) % 2;
+        let size = 2 + pseudo_random(run, 0) % 2;
         let mut chosen = BTreeMap::new();
         for draw in 1..=size {
-            let index = (chance(run, draw) % orders.len() as u64) as usize;
-            let (site, effect) = orders[index];
-            chosen.insert(site.operation.number, (site.clone(), effect));
+            let index = (pseudo_random(run, draw) % orders.len() as u64) as usize;
+            let (point, effect) = orders[index];
+            chosen.insert(point.operation.number, (point.clone(), effect));
         }
         Plan {
             faults: chosen.into_values().collect(),
@@ -138,7 +143,7 @@ pub(crate) fn shuffled(sites: &[Site], options: &Options, runs: u32) -> Vec<Plan
 }
 
 /// Returns a pseudo-random number for a draw of a run: SplitMix64's finalizer, which separates any two inputs well.
-fn chance(run: u64, draw: u64) -> u64 {
+fn pseudo_random(run: u64, draw: u64) -> u64 {
     let mut mixed = (run << 8 | draw)
         .wrapping_add(1)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -149,22 +154,25 @@ fn chance(run: u64, draw: u64) -> u64 {
 
 /// The position of an operation among those of its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Place {
+enum Position {
     First,
     Middle,
     Last,
 }
 
-impl Place {
-    fn of(sites: &[Site], index: usize) -> Self {
-        let is_alike = |other: &&Site| {
-            let site = &sites[index];
-            other.party == site.party && other.operation.operation == site.operation.operation
+impl Position {
+    fn of(fault_points: &[FaultPoint], index: usize) -> Self {
+        let is_alike = |other: &&FaultPoint| {
+            let point = &fault_points[index];
+            other.party == point.party && other.operation.operation == point.operation.operation
         };
-        if !sites[..index].iter().any(|site| is_alike(&site)) {
+        if !fault_points[..index].iter().any(|point| is_alike(&point)) {
             return Self::First;
         }
-        match sites[index + 1..].iter().any(|site| is_alike(&site)) {
+        match fault_points[index + 1..]
+            .iter()
+            .any(|point| is_alike(&point))
+        {
             true => Self::Middle,
             false => Self::Last,
         }
@@ -177,24 +185,24 @@ type Signature = (
     Option<String>,
     Option<String>,
     u32,
-    Place,
+    Position,
     [u64; 3],
     Option<&'static str>,
 );
 
-fn signature(site: &Site, place: Place) -> Signature {
-    let operation = &site.operation;
+fn signature(point: &FaultPoint, position: Position) -> Signature {
+    let operation = &point.operation;
     let before = operation.before.unwrap_or_default();
     let about = [before.ready, before.locked, before.receivers as u64].map(|count| count.min(2));
     (
-        site.party.clone(),
+        point.party.clone(),
         operation.operation.name(),
         operation.name.clone(),
         operation.entity.clone(),
         operation.delivery.unwrap_or(0).min(3),
-        place,
+        position,
         about,
-        site.previous.map(Operation::name),
+        point.previous.map(Operation::name),
     )
 }
 
@@ -203,10 +211,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::site::{Features, sites};
+    use crate::fault_point::{KeyParts, fault_points};
 
     #[test]
-    fn orders_by_chance_are_the_same_each_time() {
+    fn random_orders_are_reproducible() {
         let operations = (1..=4).map(|number| {
             let operation = json!({
                 "number": number, "at": "2026-01-01T00:00:00Z", "operation": "send", "party": "p",
@@ -216,10 +224,10 @@ mod tests {
             serde_json::from_value(operation).unwrap()
         });
         let parties = BTreeMap::from([("p".to_owned(), "worker".to_owned())]);
-        let sites = sites(&Vec::from_iter(operations), &parties, Features::default());
+        let fault_points = fault_points(&Vec::from_iter(operations), &parties, KeyParts::default());
         let all = Options::default();
-        let plans = shuffled(&sites, &all, 20);
-        assert_eq!(plans, shuffled(&sites, &all, 20));
+        let plans = shuffled(&fault_points, &all, 20);
+        assert_eq!(plans, shuffled(&fault_points, &all, 20));
         let faults = || plans.iter().flat_map(|plan| &plan.faults);
         assert!(faults().all(|(_, effect)| *effect == Effect::Postpone));
         let apart: HashSet<String> = plans.iter().map(|plan| plan.token().to_string()).collect();
@@ -228,6 +236,6 @@ mod tests {
             only: vec!["o-1#".to_owned()],
             ..all
         };
-        assert_eq!(shuffled(&sites, &one, 20), []);
+        assert_eq!(shuffled(&fault_points, &one, 20), []);
     }
 }

@@ -14,9 +14,9 @@ use servicebus_control_api::LoggedOperation;
 
 use crate::{
     Options, Plan, Token,
-    plan::{pairs, plan, shuffled},
+    fault_point::{FaultPoint, KeyParts, fault_points},
+    plan::{plan, shuffled, with_second_fault},
     report::{Failure, Report},
-    site::{Features, Site, sites},
 };
 
 /// The largest number of runs that look for better explanations.
@@ -55,7 +55,7 @@ pub struct Settings {
 #[derive(Debug)]
 pub enum Next {
     /// Execute this run.
-    Run(Coming),
+    Run(PlannedRun),
     /// Wait for a run to end.
     Wait,
     /// The exploration is complete.
@@ -64,7 +64,7 @@ pub enum Next {
 
 /// A run to execute.
 #[derive(Debug, Clone)]
-pub struct Coming {
+pub struct PlannedRun {
     /// Its faults.
     pub plan: Plan,
     purpose: Purpose,
@@ -84,12 +84,12 @@ pub struct Outcome {
     /// The events of the messages whose operations had faults.
     pub timelines: Vec<String>,
     /// Whether the run could not be ended.
-    pub is_stuck: bool,
+    pub is_hung: bool,
 }
 
 /// The report so far.
 #[derive(Debug)]
-pub struct Told {
+pub struct ProgressReport {
     /// The printed report.
     pub text: String,
     /// The machine-readable report.
@@ -106,24 +106,24 @@ pub struct Progress {
     settings: Settings,
     begun: Option<Instant>,
     stage: Stage,
-    coming: VecDeque<Coming>,
+    queue: VecDeque<PlannedRun>,
     /// The number of unfinished runs.
     open: u32,
     base: Vec<Outcome>,
-    features: Features,
+    key_parts: KeyParts,
     /// Tokens whose operations are still to be found; with a reason if they must fail.
-    sought: VecDeque<(Token, Option<String>)>,
+    pending_tokens: VecDeque<(Token, Option<String>)>,
     always: Vec<Plan>,
     expected: Vec<(Plan, String)>,
     /// Plans with a second fault: at operations of a kind that exists only after the first, at others that exist only then,
     /// and at the rest.
-    seconds: [Vec<Plan>; 3],
+    second_faults: [Vec<Plan>; 3],
     failed: Vec<Failed>,
     passed: Vec<Plan>,
     /// The number of executed planned runs, random ones aside, and of those that looked for simpler plans.
     planned: u32,
     simpler: u32,
-    sites: Vec<Site>,
+    fault_points: Vec<FaultPoint>,
     report: Report,
     /// Problems beside the findings.
     unexpected: Vec<String>,
@@ -138,9 +138,9 @@ enum Stage {
     Pairs,
     Shuffled,
     Expected,
-    After,
+    LeakCheck,
     Simpler,
-    Again,
+    Repeat,
     Done,
 }
 
@@ -148,15 +148,15 @@ enum Stage {
 pub(crate) enum Purpose {
     Base,
     /// Finds the next operation of a token.
-    Prefix,
+    ResolveToken,
     Planned,
     /// A run that must fail.
     Expected(usize),
-    After,
+    LeakCheck,
     /// Looks for a better explanation of this finding.
     Simpler(usize),
     /// Repeats this finding.
-    Again(usize),
+    Repeat(usize),
 }
 
 #[derive(Debug)]
@@ -164,7 +164,7 @@ struct Failed {
     plan: Plan,
     failure: Failure,
     timelines: Vec<String>,
-    is_stuck: bool,
+    is_hung: bool,
 }
 
 impl Outcome {
@@ -181,7 +181,7 @@ impl Outcome {
 impl Progress {
     /// Begins with two runs without faults.
     pub fn new(settings: Settings) -> Self {
-        let base = || Coming {
+        let base = || PlannedRun {
             plan: Plan::default(),
             purpose: Purpose::Base,
         };
@@ -194,19 +194,19 @@ impl Progress {
             settings,
             begun: None,
             stage: Stage::Base,
-            coming: VecDeque::from([base(), base()]),
+            queue: VecDeque::from([base(), base()]),
             open: 0,
             base: Vec::new(),
-            features: Features::default(),
-            sought: VecDeque::new(),
+            key_parts: KeyParts::default(),
+            pending_tokens: VecDeque::new(),
             always: Vec::new(),
             expected: Vec::new(),
-            seconds: Default::default(),
+            second_faults: Default::default(),
             failed: Vec::new(),
             passed: Vec::new(),
             planned: 0,
             simpler: 0,
-            sites: Vec::new(),
+            fault_points: Vec::new(),
             unexpected: Vec::new(),
             stopped: None,
         }
@@ -216,25 +216,25 @@ impl Progress {
     pub fn next(&mut self, now: Instant) -> Next {
         let begun = *self.begun.get_or_insert(now);
         while self.stage != Stage::Done {
-            let is_alone = |coming: &Coming| coming.purpose != Purpose::Planned;
-            if self.open > 0 && self.coming.front().is_none_or(is_alone) {
+            let is_alone = |run: &PlannedRun| run.purpose != Purpose::Planned;
+            if self.open > 0 && self.queue.front().is_none_or(is_alone) {
                 return Next::Wait;
             }
-            match self.coming.pop_front() {
+            match self.queue.pop_front() {
                 None => self.begin_next_stage(),
-                Some(coming) if self.is_affordable(&coming, now < begun + self.settings.within) => {
+                Some(run) if self.is_within_budget(&run, now < begun + self.settings.within) => {
                     self.open += 1;
                     self.report.runs += 1;
-                    return Next::Run(coming);
+                    return Next::Run(run);
                 }
-                Some(Coming { purpose, plan }) => match purpose {
-                    Purpose::Again(index) => self.report.findings[index].is_cut = true,
+                Some(PlannedRun { purpose, plan }) => match purpose {
+                    Purpose::Repeat(index) => self.report.findings[index].is_cut = true,
                     Purpose::Simpler(_) => {}
                     Purpose::Base
-                    | Purpose::Prefix
+                    | Purpose::ResolveToken
                     | Purpose::Planned
                     | Purpose::Expected(_)
-                    | Purpose::After => {
+                    | Purpose::LeakCheck => {
                         self.report.cut += 1;
                         self.report.coverage.add(&plan, false);
                     }
@@ -246,35 +246,35 @@ impl Progress {
     }
 
     /// Returns a run that was not executed to the queue.
-    pub fn put_back(&mut self, coming: Coming) {
+    pub fn requeue(&mut self, run: PlannedRun) {
         self.open -= 1;
         self.report.runs -= 1;
-        self.coming.push_front(coming);
+        self.queue.push_front(run);
     }
 
     /// Takes the outcome of a run.
-    pub fn take(&mut self, coming: Coming, outcome: Outcome) {
+    pub fn record_outcome(&mut self, run: PlannedRun, outcome: Outcome) {
         self.open -= 1;
-        let Coming { plan, purpose } = coming;
+        let PlannedRun { plan, purpose } = run;
         match purpose {
             Purpose::Base => {
                 self.base.push(outcome);
-                if self.coming.is_empty() {
-                    self.judge_base();
+                if self.queue.is_empty() {
+                    self.evaluate_base();
                 }
             }
-            Purpose::Prefix => {
-                let known = sites(&outcome.operations, &outcome.parties, self.features);
-                self.seek(plan, known);
+            Purpose::ResolveToken => {
+                let known = fault_points(&outcome.operations, &outcome.parties, self.key_parts);
+                self.resolve_tokens(plan, known);
             }
-            Purpose::Planned => self.take_planned(plan, outcome),
+            Purpose::Planned => self.record_planned(plan, outcome),
             Purpose::Expected(index) if outcome.failure.is_none() => {
                 let (token, reason) = (plan.token(), &self.expected[index].1);
                 self.unexpected.push(format!(
                     "the run with {token} passes, and was expected to fail ({reason}): take `expect_failure` out"
                 ));
             }
-            Purpose::After => {
+            Purpose::LeakCheck => {
                 if let Some(failure) = outcome.failure {
                     return self.stop(format!(
                         "state leaks between runs: without a fault the test passed before the others and fails after them; make anew in each run what a run changes, and keep nothing in statics, files or databases\n{}",
@@ -287,8 +287,8 @@ impl Progress {
                     self.report.warnings.push(warning.to_owned());
                 }
             }
-            Purpose::Simpler(index) => self.take_simpler(index, plan, outcome),
-            Purpose::Again(index) => {
+            Purpose::Simpler(index) => self.record_simpler(index, plan, outcome),
+            Purpose::Repeat(index) => {
                 let again = &mut self.report.findings[index].again;
                 again.0 += u32::from(outcome.failure.is_some());
                 again.1 += 1;
@@ -300,17 +300,17 @@ impl Progress {
     /// Stops the exploration early.
     pub fn stop(&mut self, why: String) {
         self.stopped = Some(why);
-        self.coming.clear();
+        self.queue.clear();
         self.stage = Stage::Done;
     }
 
     /// Returns the report so far.
-    pub fn told(&self, now: Instant) -> Told {
+    pub fn report(&self, now: Instant) -> ProgressReport {
         let is_done = self.stage == Stage::Done;
         let mut report = self.report.clone();
         if let Some(stopped) = &self.stopped {
             let name = &report.name;
-            return Told {
+            return ProgressReport {
                 text: format!("{name}: {stopped}"),
                 json: serde_json::json!({ "name": name, "runs": report.runs, "stopped": stopped }),
                 is_done,
@@ -320,15 +320,15 @@ impl Progress {
         if !is_done && let Some(begun) = self.begun {
             report.took = now.saturating_duration_since(begun);
         }
-        if !matches!(self.stage, Stage::Simpler | Stage::Again | Stage::Done) {
-            report.findings = self.clusters();
+        if !matches!(self.stage, Stage::Simpler | Stage::Repeat | Stage::Done) {
+            report.findings = self.group_failures();
         }
         let mut lines = self.unexpected.clone();
         let is_failure = !lines.is_empty() || !report.findings.is_empty();
         if lines.is_empty() || !report.findings.is_empty() {
             lines.push(report.text());
         }
-        Told {
+        ProgressReport {
             text: lines.join("\n"),
             json: report.to_json(),
             is_done,
@@ -337,11 +337,11 @@ impl Progress {
     }
 
     /// Returns whether the budget allows a run. Runs that explain findings exceed the number of runs, but not the time.
-    fn is_affordable(&mut self, coming: &Coming, is_in_time: bool) -> bool {
-        match coming.purpose {
-            Purpose::Base | Purpose::After => true,
+    fn is_within_budget(&mut self, run: &PlannedRun, is_in_time: bool) -> bool {
+        match run.purpose {
+            Purpose::Base | Purpose::LeakCheck => true,
             Purpose::Planned => is_in_time && self.report.runs < self.settings.runs,
-            Purpose::Prefix | Purpose::Expected(_) | Purpose::Again(_) => is_in_time,
+            Purpose::ResolveToken | Purpose::Expected(_) | Purpose::Repeat(_) => is_in_time,
             Purpose::Simpler(_) => {
                 self.simpler += 1;
                 is_in_time && self.simpler <= MAX_SIMPLER
@@ -352,14 +352,16 @@ impl Progress {
     /// Queues the runs of the next stage.
     fn begin_next_stage(&mut self) {
         let planned = |plan| (plan, Purpose::Planned);
-        let (stage, coming): (_, Vec<(Plan, Purpose)>) = match self.stage {
+        let (stage, runs): (_, Vec<(Plan, Purpose)>) = match self.stage {
             Stage::Base => (
                 Stage::Singles,
                 self.singles().into_iter().map(planned).collect(),
             ),
             Stage::Singles => {
-                let seconds = std::mem::take(&mut self.seconds).into_iter().flatten();
-                (Stage::Pairs, seconds.map(planned).collect())
+                let second_faults = std::mem::take(&mut self.second_faults)
+                    .into_iter()
+                    .flatten();
+                (Stage::Pairs, second_faults.map(planned).collect())
             }
             Stage::Pairs if self.settings.token.is_none() => {
                 let Settings {
@@ -367,7 +369,7 @@ impl Progress {
                     shuffled: runs,
                     ..
                 } = &self.settings;
-                let orders = shuffled(&self.sites, options, *runs);
+                let orders = shuffled(&self.fault_points, options, *runs);
                 (Stage::Shuffled, orders.into_iter().map(planned).collect())
             }
             Stage::Pairs | Stage::Shuffled => (Stage::Expected, self.expect_failures()),
@@ -375,33 +377,36 @@ impl Progress {
             Stage::Expected
                 if !self.failed.is_empty() || self.planned > 0 && !self.settings.is_statistical =>
             {
-                (Stage::After, vec![(Plan::default(), Purpose::After)])
+                (
+                    Stage::LeakCheck,
+                    vec![(Plan::default(), Purpose::LeakCheck)],
+                )
             }
-            Stage::After => {
-                self.report.findings = self.clusters();
+            Stage::LeakCheck => {
+                self.report.findings = self.group_failures();
                 (Stage::Simpler, self.simpler_plans())
             }
-            Stage::Simpler => (Stage::Again, self.repetitions()),
-            Stage::Expected | Stage::Again | Stage::Done => {
+            Stage::Simpler => (Stage::Repeat, self.repetitions()),
+            Stage::Expected | Stage::Repeat | Stage::Done => {
                 self.finish();
                 (Stage::Done, Vec::new())
             }
         };
         self.stage = stage;
-        let coming = coming.into_iter();
-        let coming = coming.map(|(plan, purpose)| Coming { plan, purpose });
-        self.coming = coming.collect();
+        let runs = runs.into_iter();
+        let runs = runs.map(|(plan, purpose)| PlannedRun { plan, purpose });
+        self.queue = runs.collect();
     }
 
     fn singles(&mut self) -> Vec<Plan> {
         let mut singles = std::mem::take(&mut self.always);
         if self.settings.token.is_none() && self.settings.runs > 0 {
-            singles.extend(plan(&self.sites, &self.settings.options));
+            singles.extend(plan(&self.fault_points, &self.settings.options));
         }
         singles
     }
 
-    fn take_planned(&mut self, plan: Plan, outcome: Outcome) {
+    fn record_planned(&mut self, plan: Plan, outcome: Outcome) {
         self.report.coverage.add(&plan, true);
         self.planned += u32::from(self.stage != Stage::Shuffled);
         if let Some(failure) = outcome.failure {
@@ -409,7 +414,7 @@ impl Progress {
                 plan,
                 failure,
                 timelines: outcome.timelines,
-                is_stuck: outcome.is_stuck,
+                is_hung: outcome.is_hung,
             });
         }
         if self.stage != Stage::Singles {
@@ -420,30 +425,32 @@ impl Progress {
             return;
         }
         if plan.faults.len() < self.settings.faults && self.settings.token.is_none() {
-            let then = sites(&outcome.operations, &outcome.parties, self.features);
-            for second in pairs(&plan, &self.sites, &then, &self.settings.options) {
-                self.keep_second(second);
+            let then = fault_points(&outcome.operations, &outcome.parties, self.key_parts);
+            for second in
+                with_second_fault(&plan, &self.fault_points, &then, &self.settings.options)
+            {
+                self.queue_second_fault(second);
             }
         }
         self.passed.push(plan);
     }
 
     /// Keeps at most as many plans as the budget allows; surplus plans count as cut, those of the last class first.
-    fn keep_second(&mut self, plan: Plan) {
-        let Some((site, _)) = plan.faults.last() else {
+    fn queue_second_fault(&mut self, plan: Plan) {
+        let Some((point, _)) = plan.faults.last() else {
             return;
         };
-        let is_known = self.sites.iter().any(|known| known.key == site.key);
-        let class = usize::from(!site.is_of_new_kind(&self.sites)) + usize::from(is_known);
-        let kept: usize = self.seconds.iter().map(Vec::len).sum();
+        let is_known = self.fault_points.iter().any(|known| known.key == point.key);
+        let class = usize::from(!point.is_of_new_kind(&self.fault_points)) + usize::from(is_known);
+        let kept: usize = self.second_faults.iter().map(Vec::len).sum();
         if kept >= self.settings.runs as usize {
             self.report.cut += 1;
-            let mut later = self.seconds[class + 1..].iter_mut().rev();
+            let mut later = self.second_faults[class + 1..].iter_mut().rev();
             if later.find_map(Vec::pop).is_none() {
                 return;
             }
         }
-        self.seconds[class].push(plan);
+        self.second_faults[class].push(plan);
     }
 }
 

@@ -74,12 +74,12 @@ pub(crate) struct Report {
 impl Coverage {
     /// Counts a planned run.
     pub(crate) fn add(&mut self, plan: &Plan, was_run: bool) {
-        let Some((site, effect)) = plan.faults.first().filter(|_| plan.faults.len() == 1) else {
+        let Some((point, effect)) = plan.faults.first().filter(|_| plan.faults.len() == 1) else {
             return;
         };
         let by_operation = self.0.entry(*effect).or_default();
         let counts = by_operation
-            .entry(site.operation.operation.name())
+            .entry(point.operation.operation.name())
             .or_default();
         counts.0 += u32::from(was_run);
         counts.1 += 1;
@@ -189,7 +189,7 @@ impl Finding {
             .plan
             .faults
             .iter()
-            .map(|(site, effect)| format!("{}: {}", site.title(), effect.sentence()));
+            .map(|(point, effect)| format!("{}: {}", point.title(), effect.sentence()));
         let mut text = format!("{number}  {}", titles.next().unwrap_or_default());
         for second in titles {
             let _ = write!(text, "\n   and {second}");
@@ -249,19 +249,19 @@ impl Finding {
 /// Lists the first of some runs, by effect and operation.
 fn listed(plans: &[Plan]) -> String {
     const SHOWN: usize = 4;
-    let told = plans.iter().take(SHOWN).filter_map(|plan| {
-        let (site, effect) = plan.faults.last()?;
-        Some(format!("{effect} at {}", site.key))
+    let listed = plans.iter().take(SHOWN).filter_map(|plan| {
+        let (point, effect) = plan.faults.last()?;
+        Some(format!("{effect} at {}", point.key))
     });
-    let mut told = Vec::from_iter(told).join(", ");
+    let mut listed = Vec::from_iter(listed).join(", ");
     if plans.len() > SHOWN {
-        let _ = write!(told, " and {} more", plans.len() - SHOWN);
+        let _ = write!(listed, " and {} more", plans.len() - SHOWN);
     }
-    told
+    listed
 }
 
 /// Returns what equal failures have in common: location and message without numbers and ids.
-pub(crate) fn cluster_key(failure: &Failure) -> (Option<String>, String) {
+pub(crate) fn failure_key(failure: &Failure) -> (Option<String>, String) {
     let is_in_word = |character: char| character.is_alphanumeric() || character == '-';
     let words = failure
         .message
@@ -280,7 +280,7 @@ pub(crate) fn cluster_key(failure: &Failure) -> (Option<String>, String) {
 pub(crate) fn weaker(plan: &Plan) -> (usize, u32, u64) {
     let effects = plan.faults.iter().map(|(_, effect)| effect.strength());
     let first = plan.faults.first();
-    let number = first.map_or(0, |(site, _)| site.operation.number);
+    let number = first.map_or(0, |(point, _)| point.operation.number);
     (plan.faults.len(), effects.sum(), number)
 }
 
@@ -289,8 +289,8 @@ pub(crate) fn weaker(plan: &Plan) -> (usize, u32, u64) {
 pub(crate) fn simpler(plan: &Plan) -> Vec<Plan> {
     let alone = plan.faults.iter().map(|fault| vec![fault.clone()]);
     let mut simpler: Vec<Vec<_>> = alone.filter(|_| plan.faults.len() > 1).collect();
-    for (index, (site, effect)) in plan.faults.iter().enumerate() {
-        let mut effects = Effect::applicable(&site.operation);
+    for (index, (point, effect)) in plan.faults.iter().enumerate() {
+        let mut effects = Effect::applicable(&point.operation);
         effects.retain(|other| other.strength() < effect.strength());
         effects.sort_by_key(|other| other.strength());
         simpler.extend(effects.into_iter().map(|other| {
@@ -307,9 +307,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_are_one_that_differ_in_numbers_and_ids() {
+    fn failures_that_differ_in_numbers_and_ids_are_equal() {
         let key = |message: &str| {
-            cluster_key(&Failure {
+            failure_key(&Failure {
                 message: message.to_owned(),
                 location: None,
             })

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_told_what_to_do() {
+    fn an_invalid_token_is_explained() {
         insta::assert_snapshot!(
             [
                 "worker",
@@ -106,7 +106,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_token_is_read_as_it_was_written(
+        fn a_token_round_trips(
             faults in prop::collection::vec(("[a-z.@/%0-9#]{1,20}", 0..Effect::ALL.len()), 1..3),
         ) {
             let faults = faults.into_iter().map(|(key, effect)| (key, Effect::ALL[effect]));

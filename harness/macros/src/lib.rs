@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_function_stays_as_it_is_within_a_test() {
+    fn the_function_is_unchanged_within_its_test() {
         let function = quote!(
             #[ignore]
             async fn orders(servicebus: ServiceBus) -> Result<(), E> {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_name_the_mistake() {
         let good = quote!(
             async fn orders(servicebus: ServiceBus) {}
         );

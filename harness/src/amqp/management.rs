@@ -21,7 +21,7 @@ pub(crate) use requests::{field, instant, map};
 
 pub(crate) type Map = OrderedMap<Value, Value>;
 
-struct Node {
+struct ManagementNode {
     // Fields drop in this order: the links close before their session.
     sender: Sender,
     receiver: Receiver,
@@ -29,7 +29,7 @@ struct Node {
     reply_to: String,
 }
 
-impl Node {
+impl ManagementNode {
     async fn open(amqp: &Amqp, entity: &str) -> Result<Self, AmqpError> {
         let address = format!("{entity}/$management");
         let reply_to = format!("reply-{}", amqp.link_name());
@@ -45,8 +45,8 @@ impl Node {
                 Sender::attach(&mut session.handle, amqp.link_name(), address.as_str()).await?;
             Ok((sender, receiver))
         };
-        let ending = session.ending.clone();
-        let (sender, receiver) = ending.within(attach).await?;
+        let connection_end = session.connection_end.clone();
+        let (sender, receiver) = connection_end.within(attach).await?;
         Ok(Self {
             sender,
             receiver,
@@ -75,14 +75,14 @@ impl Node {
             body: AmqpValue(Value::Map(body)),
             footer: None,
         };
-        let ending = self.session.ending.clone();
+        let connection_end = self.session.connection_end.clone();
         let answer = async {
             accepted(self.sender.send(request).await?)?;
             let delivery = self.receiver.recv::<Body<Value>>().await?;
             self.receiver.accept(&delivery).await?;
             Ok(delivery.into_message())
         };
-        read(ending.within(answer).await?)
+        read(connection_end.within(answer).await?)
     }
 
     async fn close(self) -> Result<(), AmqpError> {
@@ -96,7 +96,7 @@ impl Node {
             sender.close().await?;
             Ok(receiver.close().await?)
         };
-        session.ending.within(close).await
+        session.connection_end.within(close).await
     }
 }
 

@@ -81,7 +81,7 @@ impl ReceiverLink {
 
     /// Waits for one message of the session that the link holds, and keeps the link open. Takes credit back without a drain,
     /// because the client library counts deliveries twice after a drain.
-    pub(crate) async fn receive_of_session(
+    pub(crate) async fn receive_from_session(
         &mut self,
         amqp: &Amqp,
         address: &str,
@@ -97,7 +97,7 @@ impl ReceiverLink {
             return Ok(Some(incoming));
         }
         self.receiver.set_credit(0).await?;
-        self.pass_barrier(amqp, &format!("{address}/$management"))
+        self.await_processed(amqp, &format!("{address}/$management"))
             .await?;
         let straggler = self.next(Duration::ZERO).await?;
         match (straggler, incoming) {
@@ -112,7 +112,7 @@ impl ReceiverLink {
 
     /// Receives what is ready now, up to `credit` messages, and closes the link. The link cannot have more credit
     /// afterwards, because the client library counts deliveries twice after a drain.
-    pub(crate) async fn take_ready(
+    pub(crate) async fn receive_available(
         mut self,
         amqp: &Amqp,
         address: &str,
@@ -162,30 +162,35 @@ impl ReceiverLink {
             }
             Ok(())
         };
-        self.session.ending.within(dispose).await
+        self.session.connection_end.within(dispose).await
     }
 
     /// Waits until the emulator has processed everything that was sent on the session before.
-    pub(crate) async fn pass_barrier(
+    pub(crate) async fn await_processed(
         &mut self,
         amqp: &Amqp,
         address: &str,
     ) -> Result<(), AmqpError> {
-        let OpenSession { handle, ending } = &mut self.session;
+        let OpenSession {
+            handle,
+            connection_end,
+        } = &mut self.session;
         let attach = amqp.attach_receiver(handle, address, ReceiveMode::PeekLock);
-        let barrier = ending.within(attach).await?;
-        ending.within(async { Ok(barrier.close().await?) }).await
+        let barrier = connection_end.within(attach).await?;
+        connection_end
+            .within(async { Ok(barrier.close().await?) })
+            .await
     }
 
     pub(crate) async fn close(self) -> Result<(), AmqpError> {
         let Self { receiver, session } = self;
         let close = async { Ok(receiver.close().await?) };
-        session.ending.within(close).await
+        session.connection_end.within(close).await
     }
 
     async fn drain(&mut self, amqp: &Amqp, address: &str) -> Result<(), AmqpError> {
         self.receiver.drain().await?;
-        self.pass_barrier(amqp, address).await
+        self.await_processed(amqp, address).await
     }
 
     async fn next(&mut self, deadline: Duration) -> Result<Option<IncomingMessage>, AmqpError> {

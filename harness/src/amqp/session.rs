@@ -14,7 +14,7 @@ use fe2o3_amqp::{
 };
 
 use super::{
-    ANSWER_WITHIN, Amqp, AmqpError, ReceiverLink,
+    Amqp, AmqpError, RESPONSE_TIMEOUT, ReceiverLink,
     management::{field, instant, map, unexpected},
 };
 
@@ -30,7 +30,7 @@ const TICKS_PER_MILLISECOND: i64 = 10_000;
 
 /// An accepted session, and the link that holds it.
 #[derive(Debug)]
-pub(crate) struct Accepted {
+pub(crate) struct AcceptedSession {
     pub(crate) receiver: ReceiverLink,
     pub(crate) session: String,
     pub(crate) locked_until: SystemTime,
@@ -43,7 +43,7 @@ impl Amqp {
         address: &str,
         wanted: Option<String>,
         timeout: Duration,
-    ) -> Result<Accepted, AmqpError> {
+    ) -> Result<AcceptedSession, AmqpError> {
         let mut session = super::within(self.session()).await?;
         let wanted = wanted.map_or(Value::Null, Value::from);
         let source = Source::builder()
@@ -61,11 +61,15 @@ impl Amqp {
             .receiver_settle_mode(ReceiverSettleMode::Second)
             .credit_mode(CreditMode::Manual)
             .attach(&mut session.handle);
-        let within = timeout.saturating_add(ANSWER_WITHIN);
+        let within = timeout.saturating_add(RESPONSE_TIMEOUT);
         let attach = async { Ok(attach.await?) };
-        let receiver = session.ending.clone().over(within, attach).await?;
-        Ok(Accepted {
-            session: granted(&receiver)?,
+        let receiver = session
+            .connection_end
+            .clone()
+            .within_timeout(within, attach)
+            .await?;
+        Ok(AcceptedSession {
+            session: granted_session_id(&receiver)?,
             locked_until: locked_until(&receiver)?,
             receiver: ReceiverLink::new(session, receiver),
         })
@@ -116,7 +120,7 @@ impl Amqp {
     }
 }
 
-fn granted(receiver: &Receiver) -> Result<String, AmqpError> {
+fn granted_session_id(receiver: &Receiver) -> Result<String, AmqpError> {
     let source = receiver.source().as_ref();
     let filter = source.and_then(|source| source.filter.as_ref());
     match filter.and_then(|filter| filter.get(&Symbol::from(FILTER))) {

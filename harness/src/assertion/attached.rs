@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use servicebus_assertions::{connecting_hint, text};
 
-use super::looking::Looking;
+use super::namespace_probe::NamespaceProbe;
 use crate::{
     action::Action,
     background::Stopwatch,
@@ -51,10 +51,10 @@ impl SubQueueClient {
     /// Panics if no client comes in time.
     #[track_caller]
     pub fn wait_for_receiver_within(&self, within: Duration) -> Action<'_, ()> {
-        Action::new(self.run(move |client| async move { client.found_receiver(within).await }))
+        Action::new(self.run(move |client| async move { client.poll_receivers(within).await }))
     }
 
-    async fn found_receiver(self, within: Duration) -> Result<(), Error> {
+    async fn poll_receivers(self, within: Duration) -> Result<(), Error> {
         let started = Stopwatch::start();
         loop {
             let found = self.try_receivers().await;
@@ -62,7 +62,7 @@ impl SubQueueClient {
             match found {
                 Ok(receivers) if !receivers.is_empty() => return Ok(()),
                 Ok(_) if is_late => return Err(self.no_receiver(within).await),
-                Err(error) if is_late || !self.is_made_on_attach() => return Err(error),
+                Err(error) if is_late || !self.is_created_on_attach() => return Err(error),
                 Ok(_) | Err(_) => tokio::time::sleep(PAUSE).await,
             }
         }
@@ -71,15 +71,15 @@ impl SubQueueClient {
     /// Returns whether the client that comes to receive may create the subscription: only JMS clients create subscriptions
     /// with `$` in their names. The kind of error cannot show that: a subscription may be missing at one poll and exist at
     /// the next.
-    fn is_made_on_attach(&self) -> bool {
+    fn is_created_on_attach(&self) -> bool {
         self.owner_path().contains('$')
     }
 
     async fn no_receiver(&self, within: Duration) -> Error {
         let within = text::seconds(within);
         let mut sentence = format!("{self}: no client came to receive within {within}");
-        let looking = Looking::new(self.clone(), None);
-        if let Some(why) = connecting_hint(&looking, self.sub_queue()).await {
+        let probe = NamespaceProbe::new(self.clone(), None);
+        if let Some(why) = connecting_hint(&probe, self.sub_queue()).await {
             sentence += &format!("\n\nhint: {why}");
         }
         self.error(ErrorKind::Timeout, sentence)

@@ -12,7 +12,7 @@ use std::{
 use serde_json::Value;
 use servicebus_assertions::{Assertion, Kind as AssertionKind, Number, Predicate, Text};
 
-use super::{AssertionFailed, Checking, looking::Looking, observed};
+use super::{AssertionFailed, Checking, namespace_probe::NamespaceProbe, observed};
 use crate::{
     clients::{EntityClient, SubQueueClient},
     observer::observe,
@@ -194,8 +194,8 @@ fn checked(
         let counts = counts.map(|(name, number)| format!(" {name} = {number}"));
         let expected = String::from_iter(counts);
         let checking = client.run(move |client| async move {
-            let looking = Looking::new(client, predicate);
-            assertion.check(&looking).await
+            let probe = NamespaceProbe::new(client, predicate);
+            assertion.check(&probe).await
         });
         let checked = checking.await;
         if let Some(value) = observed(&checked, &expected) {

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use serde_json::Value;
-use servicebus_assertions::{Kind as AssertionKind, Text, WantedState};
+use servicebus_assertions::{ExpectedState, Kind as AssertionKind, Text};
 
 use super::expectation::{
     AboutDeadLetters, AboutMessages, Counted, Expectation, Kind, Repeated, Targeted, Timed,
@@ -229,28 +229,28 @@ impl Expectation<SessionOrder> {
 impl Expectation<SessionState> {
     /// Expects exactly these bytes.
     pub fn bytes(self, bytes: impl Into<Bytes>) -> Self {
-        self.having(WantedState::Bytes(bytes.into()))
+        self.having(ExpectedState::Bytes(bytes.into()))
     }
 
     /// Expects this text.
     pub fn text(self, text: impl Into<Text>) -> Self {
-        self.having(WantedState::Text(text.into()))
+        self.having(ExpectedState::Text(text.into()))
     }
 
     /// Expects this JSON value, in any formatting.
     pub fn json(self, value: impl Into<Value>) -> Self {
-        self.having(WantedState::Json(value.into()))
+        self.having(ExpectedState::Json(value.into()))
     }
 
     /// Expects any state if `set`, else no state.
     pub fn set(self, set: bool) -> Self {
         self.having(match set {
-            true => WantedState::Something,
-            false => WantedState::Nothing,
+            true => ExpectedState::Any,
+            false => ExpectedState::None,
         })
     }
 
-    fn having(mut self, wanted: WantedState) -> Self {
+    fn having(mut self, wanted: ExpectedState) -> Self {
         self.assertion.state = wanted;
         self
     }

@@ -1,6 +1,6 @@
 //! Receives deferred messages by their sequence numbers.
 
-use super::{LockedMessage, SubQueueClient, error::listed, locked_message::Hold};
+use super::{LockedMessage, SubQueueClient, error::listed, locked_message::SettlementPath};
 use crate::{
     action::Action,
     amqp::{LockToken, ReceiveMode},
@@ -44,7 +44,7 @@ impl SubQueueClient {
         let (token, message) = taken.await?;
         Ok(LockedMessage::new(
             self.clone(),
-            Hold::LockToken(token),
+            SettlementPath::LockToken(token),
             message,
         ))
     }

@@ -30,7 +30,7 @@ pub(crate) fn listed(state: &str, numbers: &[i64]) -> String {
 
 impl SubQueueClient {
     /// Lists the entities that exist, if this one does not.
-    pub(crate) async fn unknown_if(&self, not_found: bool) -> Option<UnknownEntity> {
+    pub(crate) async fn unknown_entity_if(&self, not_found: bool) -> Option<UnknownEntity> {
         if !not_found {
             return None;
         }
@@ -47,7 +47,7 @@ impl SubQueueClient {
         operation: impl Into<Cow<'static, str>>,
         source: AmqpError,
     ) -> Error {
-        match self.unknown_if(source.is(NOT_FOUND)).await {
+        match self.unknown_entity_if(source.is(NOT_FOUND)).await {
             Some(unknown) => unknown.into(),
             None => Error::of(operation, self.path(), source),
         }
@@ -70,7 +70,7 @@ impl SubQueueClient {
         operation: impl Into<Cow<'static, str>>,
         source: ControlError,
     ) -> Error {
-        match self.unknown_if(source.status() == Some(404)).await {
+        match self.unknown_entity_if(source.status() == Some(404)).await {
             Some(unknown) => unknown.into(),
             None => Error::of(operation, self.path(), source),
         }
@@ -81,7 +81,7 @@ impl SubQueueClient {
             .await
     }
 
-    pub(crate) async fn nothing_came(&self, within: Duration) -> Error {
+    pub(crate) async fn no_message_came(&self, within: Duration) -> Error {
         let counts = self.try_counts().await.unwrap_or_default();
         let within = text::seconds(within);
         let sentence = format!("{self}: no message came within {within}; it holds {counts}");

@@ -25,17 +25,17 @@ impl SubQueueClient {
     ) -> Result<T, AmqpError> {
         self.run(|client| async move {
             let exchange = exchange(&client.connections.amqp, client.path());
-            client.unless_lost(exchange).await
+            client.unless_reply_lost(exchange).await
         })
         .await
     }
 
     /// Waits for an exchange. If faults may fire, also polls for one that has taken its reply.
-    pub(super) async fn unless_lost<T>(
+    pub(super) async fn unless_reply_lost<T>(
         &self,
         mut exchange: Exchange<'_, T>,
     ) -> Result<T, AmqpError> {
-        if !self.connections.script.may_fire() {
+        if !self.connections.scripted_faults.may_fire() {
             return exchange.await;
         }
         let before = self.lost_replies().await.len();

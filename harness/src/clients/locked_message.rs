@@ -23,13 +23,13 @@ use crate::{
 #[must_use = "a message that is not settled stays locked"]
 pub struct LockedMessage {
     client: SubQueueClient,
-    hold: Hold,
+    settlement_path: SettlementPath,
     message: ReceivedMessage,
 }
 
 /// How the test holds a message.
 #[derive(Debug)]
-pub(crate) enum Hold {
+pub(crate) enum SettlementPath {
     /// Received over a link, and settled there.
     Link(Box<ReceiverLink>, DeliveryInfo),
     /// Received over the link of a session that the test holds, and settled there.
@@ -54,16 +54,22 @@ impl SessionLink {
         let mut link = self.0.lock().await;
         let receiver = link.as_mut().ok_or_else(closed)?;
         receiver.dispose(delivery, outcome).await?;
-        let barrier = format!("{path}/$management");
-        receiver.pass_barrier(&connections.amqp, &barrier).await
+        let management = format!("{path}/$management");
+        receiver
+            .await_processed(&connections.amqp, &management)
+            .await
     }
 }
 
 impl LockedMessage {
-    pub(crate) fn new(client: SubQueueClient, hold: Hold, message: ReceivedMessage) -> Self {
+    pub(crate) fn new(
+        client: SubQueueClient,
+        settlement_path: SettlementPath,
+        message: ReceivedMessage,
+    ) -> Self {
         Self {
             client,
-            hold,
+            settlement_path,
             message,
         }
     }
@@ -131,11 +137,11 @@ impl LockedMessage {
     #[track_caller]
     pub fn renew_lock(&mut self) -> Action<'_, SystemTime> {
         Action::new(async move {
-            let token = match &self.hold {
-                Hold::Link(_, delivery) | Hold::Session(_, delivery) => {
+            let token = match &self.settlement_path {
+                SettlementPath::Link(_, delivery) | SettlementPath::Session(_, delivery) => {
                     LockToken::of_tag(delivery.delivery_tag())
                 }
-                Hold::LockToken(token) => Some(*token),
+                SettlementPath::LockToken(token) => Some(*token),
             };
             let renewed = match token {
                 Some(token) => {
@@ -186,33 +192,33 @@ impl LockedMessage {
     async fn settle(self, outcome: SettleAs) -> Result<(), Error> {
         let Self {
             client,
-            hold,
+            settlement_path,
             message,
         } = self;
         let sequence_number = message.sequence_number;
         let settle = |client: SubQueueClient| async move {
-            match hold {
-                Hold::Link(receiver, delivery) => {
+            match settlement_path {
+                SettlementPath::Link(receiver, delivery) => {
                     receiver.dispose(delivery, outcome).await?;
                     // A settlement that a fault delays must arrive before its link closes.
-                    if client.connections.script.may_fire() {
-                        client.settled(sequence_number).await?;
+                    if client.connections.scripted_faults.may_fire() {
+                        client.await_settlement(sequence_number).await?;
                     }
                     receiver.close().await?;
-                    client.settled(sequence_number).await
+                    client.await_settlement(sequence_number).await
                 }
-                Hold::Session(link, delivery) => {
+                SettlementPath::Session(link, delivery) => {
                     let settled =
                         link.settle(&client.connections, client.path(), delivery, outcome);
                     settled.await?;
-                    client.settled(sequence_number).await
+                    client.await_settlement(sequence_number).await
                 }
-                Hold::LockToken(token) => {
+                SettlementPath::LockToken(token) => {
                     let settle = client
                         .connections
                         .amqp
                         .settle(client.path(), token, outcome);
-                    client.unless_lost(Box::pin(settle)).await
+                    client.unless_reply_lost(Box::pin(settle)).await
                 }
             }
         };

@@ -99,7 +99,7 @@ async fn take_all(amqp: &Amqp, path: &str) -> Result<usize, AmqpError> {
         let receiver = amqp
             .receiver_link(path, ReceiveMode::ReceiveAndDelete)
             .await?;
-        match receiver.take_ready(amqp, path, BATCH).await?.len() {
+        match receiver.receive_available(amqp, path, BATCH).await?.len() {
             0 => return Ok(removed),
             batch => removed += batch,
         }

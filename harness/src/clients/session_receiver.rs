@@ -15,11 +15,11 @@ use tokio::sync::Mutex;
 use super::{
     LockedMessage, SessionInfo, SubQueueClient,
     exchange::Exchange,
-    locked_message::{Hold, SessionLink, closed},
+    locked_message::{SessionLink, SettlementPath, closed},
 };
 use crate::{
     action::Action,
-    amqp::{Accepted, Amqp},
+    amqp::{AcceptedSession, Amqp},
     background::CancelSignal,
     connections::Connections,
     error::amqp::{AmqpError, SESSION_CANNOT_BE_LOCKED, SESSION_LOCK_LOST, TIMEOUT},
@@ -119,7 +119,7 @@ impl SubQueueClient {
         &self,
         wanted: Option<String>,
         timeout: Duration,
-    ) -> Result<Accepted, AmqpError> {
+    ) -> Result<AcceptedSession, AmqpError> {
         self.exchange(move |amqp, path| Box::pin(amqp.accept_session(path, wanted, timeout)))
             .await
     }
@@ -140,7 +140,7 @@ impl SubQueueClient {
 }
 
 impl SessionReceiver {
-    fn new(client: SubQueueClient, accepted: Accepted) -> Self {
+    fn new(client: SubQueueClient, accepted: AcceptedSession) -> Self {
         Self {
             client,
             id: accepted.session,
@@ -187,16 +187,16 @@ impl SessionReceiver {
             let mut link = link.0.lock().await;
             let receiver = link.as_mut().ok_or_else(closed)?;
             let received =
-                receiver.receive_of_session(&connections.amqp, &path, within, &mut cancel);
+                receiver.receive_from_session(&connections.amqp, &path, within, &mut cancel);
             received.await
         };
         match self.client.connections.run_to_end(receive).await {
             Ok(Some(incoming)) => {
-                let hold = Hold::Session(Arc::clone(&self.link), incoming.delivery);
+                let hold = SettlementPath::Session(Arc::clone(&self.link), incoming.delivery);
                 let client = self.client.clone();
                 Ok(LockedMessage::new(client, hold, incoming.message))
             }
-            Ok(None) => Err(self.client.nothing_came(within).await),
+            Ok(None) => Err(self.client.no_message_came(within).await),
             Err(source) => Err(self.client.receive_error(source).await),
         }
     }
@@ -243,7 +243,7 @@ impl SessionReceiver {
     /// Panics if the session was lost, or the state is too large.
     #[track_caller]
     pub fn set_state(&self, state: impl Into<Bytes>) -> Action<'_, ()> {
-        Action::new(self.keep(Some(state.into())))
+        Action::new(self.store_state(Some(state.into())))
     }
 
     /// Clears the state of the session.
@@ -253,10 +253,10 @@ impl SessionReceiver {
     /// Panics if the session was lost.
     #[track_caller]
     pub fn clear_state(&self) -> Action<'_, ()> {
-        Action::new(self.keep(None))
+        Action::new(self.store_state(None))
     }
 
-    async fn keep(&self, state: Option<Bytes>) -> Result<(), Error> {
+    async fn store_state(&self, state: Option<Bytes>) -> Result<(), Error> {
         self.ask(|amqp, path, id| Box::pin(amqp.set_session_state(path, id, state)))
             .await
     }
@@ -264,12 +264,12 @@ impl SessionReceiver {
     /// Sends a request about the session.
     async fn ask<T: Send + 'static>(
         &self,
-        question: impl for<'a> FnOnce(&'a Amqp, &'a str, String) -> Exchange<'a, T> + Send + 'static,
+        request: impl for<'a> FnOnce(&'a Amqp, &'a str, String) -> Exchange<'a, T> + Send + 'static,
     ) -> Result<T, Error> {
         let id = self.id.clone();
         let request = self
             .client
-            .exchange(move |amqp, path| question(amqp, path, id));
+            .exchange(move |amqp, path| request(amqp, path, id));
         match request.await {
             Ok(answer) => Ok(answer),
             Err(source) => Err(self.error(source).await),

@@ -10,7 +10,7 @@ use servicebus_control_api::{AppliedEffect, Effect, ErrorText, Operation};
 
 use super::SubQueueClient;
 use crate::{
-    amqp::{ANSWER_WITHIN, CONTAINER},
+    amqp::{CONTAINER, RESPONSE_TIMEOUT},
     background::Stopwatch,
     error::amqp::{AmqpError, Condition, MESSAGE_LOCK_LOST},
 };
@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 impl SubQueueClient {
     /// Waits until the emulator has applied or refused the test's settlement of a message.
-    pub(super) async fn settled(&self, sequence_number: i64) -> Result<(), AmqpError> {
+    pub(super) async fn await_settlement(&self, sequence_number: i64) -> Result<(), AmqpError> {
         let started = Stopwatch::start();
         loop {
             // Only this message's events, because the whole record grows with every message.
@@ -29,9 +29,9 @@ impl SubQueueClient {
             };
             match outcome(&events, self.path()) {
                 Some(outcome) => return outcome,
-                None if started.elapsed() < ANSWER_WITHIN => tokio::time::sleep(PAUSE).await,
+                None if started.elapsed() < RESPONSE_TIMEOUT => tokio::time::sleep(PAUSE).await,
                 None => {
-                    let within = ANSWER_WITHIN;
+                    let within = RESPONSE_TIMEOUT;
                     return Err(AmqpError::TimedOut { within });
                 }
             }
@@ -57,7 +57,11 @@ fn outcome(events: &[Event], path: &str) -> Option<Result<(), AmqpError>> {
             (EventKind::LockExpired, _) => return refused(MESSAGE_LOCK_LOST, event),
             (EventKind::Refused, Some(condition)) => return refused(condition, event),
             (EventKind::Fault, _) => {
-                if let Some(outcome) = event.fault.as_ref().and_then(|it| of_fault(event, it)) {
+                if let Some(outcome) = event
+                    .fault
+                    .as_ref()
+                    .and_then(|it| outcome_of_fault(event, it))
+                {
                     return Some(outcome);
                 }
             }
@@ -69,7 +73,7 @@ fn outcome(events: &[Event], path: &str) -> Option<Result<(), AmqpError>> {
 
 /// Returns how a fault ended a settlement: it answered, or the settlement did not arrive. `None` if the settlement was or
 /// will be applied.
-fn of_fault(event: &Event, fault: &AppliedEffect) -> Option<Result<(), AmqpError>> {
+fn outcome_of_fault(event: &Event, fault: &AppliedEffect) -> Option<Result<(), AmqpError>> {
     if fault.effect == Effect::DeliverTwice {
         return Some(Ok(()));
     }
@@ -139,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_that_answers_or_keeps_a_settlement_from_arriving_decides() {
+    fn a_fault_on_a_settlement_is_its_outcome() {
         let (when, error) = (When::Before, || ErrorText::new("amqp:internal-error"));
         for (effect, detail, expected) in [
             (
@@ -169,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn other_faults_do_not_decide() {
+    fn other_faults_are_not_its_outcome() {
         let late = Effect::Drop { when: When::After };
         for (operation, effect) in [
             (Operation::Complete, Effect::Postpone),

@@ -8,26 +8,26 @@ use tokio::sync::Mutex;
 use super::{
     ContainerOptions,
     engine::{DATA, Volume, kill, reason},
-    forward::{self, Forwards},
-    reached_at,
-    shared::{MappedPorts, Shared, alone},
+    forward::{self, Forwarder},
+    shared::{LeasedContainer, SharedPortMapping, dedicated_id},
+    with_endpoints,
 };
 use crate::{
     background::Background,
     control::Control,
     data::Data,
     error::Error,
-    liveness::{DYING_WITHIN, Liveness, Output, until},
-    running::{Ending, Restarted, Running, Started, Stopped},
+    liveness::{EXIT_TIMEOUT, Liveness, Output, wait_until},
+    running::{RestartFuture, Running, Started, StopFuture, Termination},
 };
 
 /// A container of one namespace; `None` during a restart.
 #[derive(Debug)]
 struct DurableContainer {
-    shared: Arc<Mutex<Option<Shared>>>,
-    _forwards: Forwards,
+    shared: Arc<Mutex<Option<LeasedContainer>>>,
+    _forwarder: Forwarder,
     token: Option<ControlToken>,
-    mapped: Arc<MappedPorts>,
+    ports: Arc<SharedPortMapping>,
     output: Output,
     background: Arc<Background>,
     launch: Launch,
@@ -52,26 +52,26 @@ pub(super) async fn start(
     let (own, starting) = (Arc::clone(background), launch.clone());
     let reaching = async move {
         let shared = starting.start(&own).await?;
-        let opened = forward::open(&own, options.ports, &shared.mapped, shared.network);
-        let (endpoints, forwards) = opened.await?;
+        let opened = forward::open(&own, options.ports, &shared.ports, shared.network);
+        let (endpoints, forwarder) = opened.await?;
         let liveness = Liveness::Container(shared.output.clone());
         let control = Control::new(endpoints.http, "", liveness).showing(shared.token.clone());
         let first = control.first_namespace().await;
         let first = first.map_err(|error| Error::start(error.to_string()))?;
-        Ok::<_, Error>((shared, endpoints, forwards, first))
+        Ok::<_, Error>((shared, endpoints, forwarder, first))
     };
-    let (shared, endpoints, forwards, first) = background.spawn(reaching).await?;
+    let (shared, endpoints, forwarder, first) = background.spawn(reaching).await?;
     Ok(Started {
         endpoints,
-        namespaces: vec![reached_at(endpoints, &first.into())],
+        namespaces: vec![with_endpoints(endpoints, &first.into())],
         ca_file: None,
         file_lock: None,
         running: Box::new(DurableContainer {
             token: shared.token.clone(),
-            mapped: Arc::clone(&shared.mapped),
+            ports: Arc::clone(&shared.ports),
             output: shared.output.clone(),
             shared: Arc::new(Mutex::new(Some(shared))),
-            _forwards: forwards,
+            _forwarder: forwarder,
             background: Arc::clone(background),
             launch,
         }),
@@ -91,7 +91,7 @@ impl Launch {
         let directory = fs::canonicalize(directory).map_err(unusable)?;
         let data = ["--data", DATA, "--sync", "process"].map(str::to_owned);
         Ok(Self {
-            id: alone(),
+            id: dedicated_id(),
             arguments: options.seed().into_iter().chain(data).collect(),
             volume: Volume {
                 owner: owner(&directory),
@@ -102,9 +102,9 @@ impl Launch {
         })
     }
 
-    async fn start(&self, background: &Background) -> Result<Shared, Error> {
+    async fn start(&self, background: &Background) -> Result<LeasedContainer, Error> {
         let (id, arguments, volume) = (&self.id, &self.arguments, Some(&self.volume));
-        Shared::start(id, arguments, volume, background, self.within).await
+        LeasedContainer::start(id, arguments, volume, background, self.within).await
     }
 }
 
@@ -121,15 +121,15 @@ fn owner(_: &Path) -> Option<String> {
     None
 }
 
-async fn end(shared: &Shared, ending: Ending) -> Result<(), Error> {
-    match ending {
-        Ending::Stop => shared.container.stop().await.map_err(|error| {
+async fn end(shared: &LeasedContainer, termination: Termination) -> Result<(), Error> {
+    match termination {
+        Termination::Stop => shared.container.stop().await.map_err(|error| {
             let reason = reason(&error);
             Error::start(format!("the container does not stop: {reason}"))
         })?,
-        Ending::Crash => kill(&shared.container).await?,
+        Termination::Crash => kill(&shared.container).await?,
     }
-    until(DYING_WITHIN, || shared.output.is_complete()).await;
+    wait_until(EXIT_TIMEOUT, || shared.output.is_complete()).await;
     Ok(())
 }
 
@@ -142,28 +142,28 @@ impl Running for DurableContainer {
         self.token.clone()
     }
 
-    fn restart(&self, ending: Ending) -> Restarted {
+    fn restart(&self, termination: Termination) -> RestartFuture {
         let (shared, launch) = (Arc::clone(&self.shared), self.launch.clone());
-        let (mapped, output) = (Arc::clone(&self.mapped), self.output.clone());
+        let (ports, output) = (Arc::clone(&self.ports), self.output.clone());
         let background = Arc::clone(&self.background);
         Box::pin(async move {
             let mut shared = shared.lock().await;
             if let Some(running) = shared.take() {
-                end(&running, ending).await?;
+                end(&running, termination).await?;
             }
             let started = launch.start(&background).await?;
-            *mapped.lock() = started.mapped.lock().clone();
-            output.follow(&started.output);
+            *ports.lock() = started.ports.lock().clone();
+            output.continue_with(&started.output);
             *shared = Some(started);
             Ok(())
         })
     }
 
-    fn stop(self: Box<Self>) -> Stopped {
+    fn stop(self: Box<Self>) -> StopFuture {
         Box::pin(async move {
             if let Some(running) = self.shared.lock().await.take() {
                 // A container that does not stop ends by itself once its lease is dropped.
-                let _ = end(&running, Ending::Stop).await;
+                let _ = end(&running, Termination::Stop).await;
             }
         })
     }

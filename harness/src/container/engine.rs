@@ -58,7 +58,7 @@ impl Image {
         let named = env::var(IMAGE_VARIABLE).ok();
         let image = named
             .as_deref()
-            .map_or_else(Self::own, |name| Self::parse(name.trim()));
+            .map_or_else(Self::default_image, |name| Self::parse(name.trim()));
         let docker = engine().await?;
         let found = match docker.inspect_image(&image.to_string()).await {
             Err(error) if status(&error) == Some(404) && named.is_some() => {
@@ -72,7 +72,7 @@ impl Image {
             Err(error) if status(&error) == Some(404) => Err(Error::start(format!(
                 "the container engine has no image {image}; run `emulator/image/build` in the workspace, or name another image in {IMAGE_VARIABLE}"
             ))),
-            Err(error) => Err(no_engine(&error)),
+            Err(error) => Err(no_container_engine(&error)),
         }
     }
 
@@ -111,7 +111,7 @@ impl Image {
         image.start().await
     }
 
-    fn own() -> Self {
+    fn default_image() -> Self {
         Self {
             repository: REPOSITORY.to_owned(),
             tag: VERSION.to_owned(),
@@ -166,7 +166,7 @@ impl fmt::Display for Image {
 
 /// Returns whether an error is temporary, because another process has just created the container or the engine is removing
 /// it.
-pub(crate) fn is_passing(error: &TestcontainersError) -> bool {
+pub(crate) fn is_temporary(error: &TestcontainersError) -> bool {
     let error = match error {
         TestcontainersError::Client(
             ClientError::CreateContainer(error)
@@ -200,17 +200,17 @@ pub(crate) async fn kill(container: &Container) -> Result<(), Error> {
     match killed {
         // The container has ended by itself.
         Err(error) if matches!(status(&error), Some(404 | 409)) => Ok(()),
-        killed => killed.map_err(|error| no_engine(&error)),
+        killed => killed.map_err(|error| no_container_engine(&error)),
     }
 }
 
 async fn engine() -> Result<Docker, Error> {
     docker_client_instance()
         .await
-        .map_err(|error| no_engine(&error))
+        .map_err(|error| no_container_engine(&error))
 }
 
-fn no_engine(error: &dyn error::Error) -> Error {
+fn no_container_engine(error: &dyn error::Error) -> Error {
     let host = env::var("DOCKER_HOST").unwrap_or_else(|_| "the usual socket".to_owned());
     let reason = reason(error);
     Error::start(format!(
@@ -246,11 +246,11 @@ mod tests {
     }
 
     #[test]
-    fn an_image_must_say_the_right_version() {
+    fn an_image_of_another_version_is_refused() {
         let labelled = |labels: serde_json::Value| {
             let found = serde_json::json!({ "Config": { "Labels": labels } });
             let found = serde_json::from_value(found).unwrap();
-            Image::own()
+            Image::default_image()
                 .check(&found)
                 .map_err(|error| error.to_string())
         };

@@ -13,26 +13,26 @@ use tokio::{
 
 use super::{
     network::Network,
-    shared::{Mapped, MappedPorts},
+    shared::{PortMapping, SharedPortMapping},
 };
 use crate::{
-    address::no_address,
+    address::no_free_address,
     background::{Background, Task},
     endpoints::{Endpoints, HttpPorts},
     error::Error,
 };
 
 /// Selects one of the container's ports.
-type Port = fn(&Mapped) -> u16;
+type Port = fn(&PortMapping) -> u16;
 
 /// Listeners that forward connections; dropping them closes the forwarded connections.
 #[derive(Debug)]
-pub(crate) struct Forwards {
+pub(crate) struct Forwarder {
     _listeners: Vec<Task<()>>,
 }
 
 /// The listeners of one address.
-struct Connections {
+struct Listeners {
     amqp: TcpListener,
     amqps: TcpListener,
     http: TcpListener,
@@ -43,17 +43,17 @@ struct Connections {
 pub(crate) async fn open(
     background: &Background,
     ports: HttpPorts,
-    mapped: &Arc<MappedPorts>,
+    ports: &Arc<SharedPortMapping>,
     network: Network,
-) -> Result<(Endpoints, Forwards), Error> {
+) -> Result<(Endpoints, Forwarder), Error> {
     let mut attempts = 0;
     let mut last = String::new();
-    for address in network.anywhere() {
+    for address in network.addresses_from_random() {
         attempts += 1;
-        match Connections::open(address, ports).await {
-            Ok(connections) => {
-                let forwarding = connections.forward(background, mapped);
-                return forwarding.map_err(|error| not_listening(address, &error));
+        match Listeners::open(address, ports).await {
+            Ok(listeners) => {
+                let forwarding = listeners.forward(background, ports);
+                return forwarding.map_err(|error| cannot_listen(address, &error));
             }
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => last = error.to_string(),
             Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
@@ -61,17 +61,17 @@ pub(crate) async fn open(
                     "this system has no loopback address {address}, and a container is reached by one for each namespace; the modes in-process and process do with 127.0.0.1 alone"
                 )));
             }
-            Err(error) => return Err(not_listening(address, &error)),
+            Err(error) => return Err(cannot_listen(address, &error)),
         }
     }
-    Err(no_address(attempts, &last))
+    Err(no_free_address(attempts, &last))
 }
 
-fn not_listening(address: Ipv4Addr, error: &io::Error) -> Error {
+fn cannot_listen(address: Ipv4Addr, error: &io::Error) -> Error {
     Error::start(format!("cannot listen on {address}: {error}"))
 }
 
-impl Connections {
+impl Listeners {
     async fn open(address: Ipv4Addr, ports: HttpPorts) -> io::Result<Self> {
         let listen = |port| TcpListener::bind((address, port));
         Ok(Self {
@@ -88,8 +88,8 @@ impl Connections {
     fn forward(
         self,
         background: &Background,
-        mapped: &Arc<MappedPorts>,
-    ) -> io::Result<(Endpoints, Forwards)> {
+        ports: &Arc<SharedPortMapping>,
+    ) -> io::Result<(Endpoints, Forwarder)> {
         let https = self.https.as_ref().map(TcpListener::local_addr);
         let endpoints = Endpoints {
             amqp: self.amqp.local_addr()?,
@@ -98,42 +98,47 @@ impl Connections {
             https: https.transpose()?,
         };
         // Every listener of the emulator accepts TLS.
-        let http: Port = |mapped| mapped.http;
+        let http: Port = |ports| ports.http;
         let https = self.https.map(|listener| (listener, http));
         let fixed: [(TcpListener, Port); 3] = [
-            (self.amqp, |mapped| mapped.amqp),
-            (self.amqps, |mapped| mapped.amqps),
+            (self.amqp, |ports| ports.amqp),
+            (self.amqps, |ports| ports.amqps),
             (self.http, http),
         ];
         let listeners = fixed.into_iter().chain(https);
-        let listeners = listeners
-            .map(|(listener, port)| background.spawn(pass_on(listener, Arc::clone(mapped), port)));
-        let forwards = Forwards {
+        let listeners = listeners.map(|(listener, port)| {
+            background.spawn(forward_connections(listener, Arc::clone(ports), port))
+        });
+        let forwarder = Forwarder {
             _listeners: listeners.collect(),
         };
-        Ok((endpoints, forwards))
+        Ok((endpoints, forwarder))
     }
 }
 
-async fn pass_on(listener: TcpListener, mapped: Arc<MappedPorts>, port: Port) {
-    let mut connections = JoinSet::new();
+async fn forward_connections(listener: TcpListener, ports: Arc<SharedPortMapping>, port: Port) {
+    let mut listeners = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => {
                 // An accept fails if the client has already disconnected; the listener stays usable.
                 let Ok((client, _)) = accepted else { continue };
-                connections.spawn(connect(client, Arc::clone(&mapped), port));
+                listeners.spawn(connect(client, Arc::clone(&ports), port));
             }
-            Some(_) = connections.join_next() => {}
+            Some(_) = listeners.join_next() => {}
         }
     }
 }
 
 /// Forwards both directions of one connection. If the container has ended, the client's connection closes.
-async fn connect(mut client: TcpStream, mapped: Arc<MappedPorts>, port: Port) -> io::Result<()> {
+async fn connect(
+    mut client: TcpStream,
+    ports: Arc<SharedPortMapping>,
+    port: Port,
+) -> io::Result<()> {
     // Read per connection, because a restarted container has other ports.
-    let mapped = mapped.lock().clone();
-    let mut emulator = TcpStream::connect((mapped.host.as_str(), port(&mapped))).await?;
+    let ports = ports.lock().clone();
+    let mut emulator = TcpStream::connect((ports.host.as_str(), port(&ports))).await?;
     client.set_nodelay(true)?;
     emulator.set_nodelay(true)?;
     copy_bidirectional(&mut client, &mut emulator).await?;
@@ -145,12 +150,12 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_heard_is_passed_on_both_ways() {
+    async fn both_directions_are_forwarded() {
         use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
         let emulator = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = emulator.local_addr().unwrap().port();
-        let mapped = Mapped {
+        let ports = PortMapping {
             host: "127.0.0.1".to_owned(),
             amqp: port,
             amqps: port,
@@ -161,11 +166,11 @@ mod tests {
         let opened = open(
             &background,
             HttpPorts::default(),
-            &Arc::new(MappedPorts::new(mapped)),
+            &Arc::new(SharedPortMapping::new(ports)),
             network,
         )
         .await;
-        let (endpoints, forwards) = opened.unwrap();
+        let (endpoints, forwarder) = opened.unwrap();
         let all = [endpoints.amqp, endpoints.amqps, endpoints.http];
         assert_eq!(all.map(|endpoint| endpoint.port()), [5672, 5671, 5300]);
         for endpoint in all {
@@ -180,6 +185,6 @@ mod tests {
             client.read_to_string(&mut answer).await.unwrap();
             assert_eq!((&heard, answer.as_str()), (b"ping", "pong"));
         }
-        drop((forwards, background));
+        drop((forwarder, background));
     }
 }

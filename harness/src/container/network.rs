@@ -38,7 +38,7 @@ impl Network {
     }
 
     /// Returns all addresses, beginning at a random one.
-    pub(crate) fn anywhere(self) -> impl Iterator<Item = Ipv4Addr> {
+    pub(crate) fn addresses_from_random(self) -> impl Iterator<Item = Ipv4Addr> {
         self.beginning_at((random_number() % u64::from(SIZE)) as u8)
     }
 
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_container_has_one_network_and_others_have_others() {
+    fn each_container_has_its_own_network() {
         let networks: Vec<_> = (0..100)
             .map(|number| Network::of(&format!("emulator-{number}")))
             .collect();
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn all_addresses_come_wherever_it_begins() {
+    fn every_address_is_returned_from_any_start() {
         let network = Network::of("emulator");
         let all: Vec<_> = network.addresses().collect();
         assert_eq!((all.len(), all[0].octets()[3]), (254, 1));
@@ -76,6 +76,10 @@ mod tests {
             rotated.sort_unstable();
             assert_eq!(rotated, all);
         }
-        assert!(network.anywhere().all(|address| all.contains(&address)));
+        assert!(
+            network
+                .addresses_from_random()
+                .all(|address| all.contains(&address))
+        );
     }
 }

@@ -22,7 +22,7 @@ use tokio::{
 };
 
 use super::{
-    engine::{Container, Image, Volume, is_passing, reason},
+    engine::{Container, Image, Volume, is_temporary, reason},
     network::Network,
 };
 use crate::{
@@ -40,24 +40,24 @@ const RETRY: Duration = Duration::from_millis(100);
 /// The variable in which nextest gives every process the id of the run.
 const RUN_VARIABLE: &str = "NEXTEST_RUN_ID";
 
-static SHARED: Mutex<Weak<Shared>> = Mutex::const_new(Weak::new());
+static SHARED: Mutex<Weak<LeasedContainer>> = Mutex::const_new(Weak::new());
 
 /// A container with a lease.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct LeasedContainer {
     /// `None` if the run's id is not a valid token.
     pub(crate) token: Option<ControlToken>,
     pub(crate) network: Network,
-    pub(crate) mapped: Arc<MappedPorts>,
+    pub(crate) ports: Arc<SharedPortMapping>,
     pub(crate) output: Output,
     pub(crate) _lease: Lease,
     pub(crate) _reading: Task<()>,
     pub(crate) container: Container,
 }
 
-impl Shared {
+impl LeasedContainer {
     /// Returns the container of the run, and starts it if necessary. Must run on the background runtime.
-    pub(crate) async fn of_the_run(
+    pub(crate) async fn of_test_run(
         background: &Background,
         within: Duration,
     ) -> Result<Arc<Self>, Error> {
@@ -83,34 +83,36 @@ impl Shared {
         let image = Image::find().await?;
         let name = format!("servicebus-emulator-{id}");
         let network = Network::of(&name);
-        let arguments = [fixed(network), arguments.to_vec()].concat();
+        let arguments = [common_arguments(network), arguments.to_vec()].concat();
         // Every process of the run knows the id; no machine beyond those of the run and of its engine does.
         let token: Option<ControlToken> = id.parse().ok();
         let given = token.is_some().then_some(id);
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let attempt = attempt(&image, &name, given, arguments.clone(), volume, left).await;
+            let attempt = try_start(&image, &name, given, arguments.clone(), volume, left).await;
             match attempt {
-                Ok((container, mapped, lease)) => {
+                Ok((container, ports, lease)) => {
                     let output = Output::default();
                     return Ok(Self {
                         token,
                         network,
-                        mapped: Arc::new(MappedPorts::new(mapped)),
-                        _reading: read(&container, &output, background),
+                        ports: Arc::new(SharedPortMapping::new(ports)),
+                        _reading: read_output(&container, &output, background),
                         output,
                         _lease: lease,
                         container,
                     });
                 }
-                Err(Trouble::Passing(_)) if Instant::now() + RETRY < deadline => sleep(RETRY).await,
-                Err(Trouble::Passing(reason)) => {
+                Err(StartError::Temporary(_)) if Instant::now() + RETRY < deadline => {
+                    sleep(RETRY).await
+                }
+                Err(StartError::Temporary(reason)) => {
                     let within = text::seconds(within);
                     let sentence =
                         format!("the container of {image} was not ready within {within}: {reason}");
                     return Err(Error::start(sentence));
                 }
-                Err(Trouble::Lasting(reason)) => {
+                Err(StartError::Permanent(reason)) => {
                     let sentence = format!("the container of {image} does not run: {reason}");
                     return Err(Error::start(sentence));
                 }
@@ -126,7 +128,7 @@ fn run_id() -> &'static str {
 }
 
 /// Returns an id that no other process uses.
-pub(crate) fn alone() -> String {
+pub(crate) fn dedicated_id() -> String {
     format!("alone-{}", unique_id())
 }
 
@@ -135,11 +137,11 @@ fn unique_id() -> String {
 }
 
 /// The ports of the running container.
-pub(crate) type MappedPorts = parking_lot::Mutex<Mapped>;
+pub(crate) type SharedPortMapping = parking_lot::Mutex<PortMapping>;
 
 /// The host and ports at which the engine publishes the emulator.
 #[derive(Debug, Clone)]
-pub(crate) struct Mapped {
+pub(crate) struct PortMapping {
     pub(crate) host: String,
     pub(crate) amqp: u16,
     pub(crate) amqps: u16,
@@ -147,32 +149,32 @@ pub(crate) struct Mapped {
 }
 
 /// Why an attempt did not find or start a container.
-enum Trouble {
+enum StartError {
     /// A retry may succeed.
-    Passing(String),
-    Lasting(String),
+    Temporary(String),
+    Permanent(String),
 }
 
-async fn attempt(
+async fn try_start(
     image: &Image,
     name: &str,
     token: Option<&str>,
     arguments: Vec<String>,
     volume: Option<&Volume>,
     within: Duration,
-) -> Result<(Container, Mapped, Lease), Trouble> {
+) -> Result<(Container, PortMapping, Lease), StartError> {
     let run = image.run(name, token, arguments, volume, within);
     let container = run.await?;
-    let mapped = Mapped::of(&container).await?;
-    let shown: Option<ControlToken> = token.and_then(|token| token.parse().ok());
-    match Lease::take(&mapped.host, mapped.http, shown.as_ref()).await {
-        Ok(lease) => Ok((container, mapped, lease)),
-        Err(error) => Err(Trouble::Passing(error.to_string())),
+    let ports = PortMapping::of(&container).await?;
+    let authorization: Option<ControlToken> = token.and_then(|token| token.parse().ok());
+    match Lease::take(&ports.host, ports.http, authorization.as_ref()).await {
+        Ok(lease) => Ok((container, ports, lease)),
+        Err(error) => Err(StartError::Temporary(error.to_string())),
     }
 }
 
 /// Returns the arguments of every container.
-fn fixed(network: Network) -> Vec<String> {
+fn common_arguments(network: Network) -> Vec<String> {
     let addresses = network.addresses().map(|address| address.to_string());
     let addresses = Vec::from_iter(addresses).join(",");
     let idle = IDLE_SECONDS.to_string();
@@ -187,7 +189,7 @@ fn fixed(network: Network) -> Vec<String> {
 }
 
 /// Collects the last output of a container until it ends.
-fn read(container: &Container, output: &Output, background: &Background) -> Task<()> {
+fn read_output(container: &Container, output: &Output, background: &Background) -> Task<()> {
     let mut lines = container.stderr(true).lines();
     let output = output.clone();
     background.spawn(async move {
@@ -199,7 +201,7 @@ fn read(container: &Container, output: &Output, background: &Background) -> Task
     })
 }
 
-impl Mapped {
+impl PortMapping {
     async fn of(container: &Container) -> Result<Self, TestcontainersError> {
         let host = container.get_host().await?.to_string();
         Ok(Self {
@@ -212,18 +214,18 @@ impl Mapped {
     }
 }
 
-impl From<TestcontainersError> for Trouble {
+impl From<TestcontainersError> for StartError {
     fn from(error: TestcontainersError) -> Self {
-        match is_passing(&error) {
-            true => Self::Passing(reason(&error)),
-            false => Self::Lasting(reason(&error)),
+        match is_temporary(&error) {
+            true => Self::Temporary(reason(&error)),
+            false => Self::Permanent(reason(&error)),
         }
     }
 }
 
 /// How long the emulator may take to answer.
-const ANSWER_WITHIN: Duration = Duration::from_secs(10);
-const GRANTED: &[u8] = b"HTTP/1.1 200 ";
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
+const OK_STATUS_LINE: &[u8] = b"HTTP/1.1 200 ";
 
 /// Keeps the container alive.
 #[derive(Debug)]
@@ -238,19 +240,20 @@ impl Lease {
         port: u16,
         token: Option<&ControlToken>,
     ) -> io::Result<Self> {
-        timeout(ANSWER_WITHIN, ask(host, port, token)).await?
+        timeout(RESPONSE_TIMEOUT, open_lease(host, port, token)).await?
     }
 }
 
-async fn ask(host: &str, port: u16, token: Option<&ControlToken>) -> io::Result<Lease> {
+async fn open_lease(host: &str, port: u16, token: Option<&ControlToken>) -> io::Result<Lease> {
     let mut stream = TcpStream::connect((host, port)).await?;
-    let shown = token.map(|token| format!("Authorization: {}\r\n", token.authorization()));
-    let shown = shown.unwrap_or_default();
-    let request = format!("GET /$emulator/v1/hold HTTP/1.1\r\nHost: localhost\r\n{shown}\r\n");
+    let authorization = token.map(|token| format!("Authorization: {}\r\n", token.authorization()));
+    let authorization = authorization.unwrap_or_default();
+    let request =
+        format!("GET /$emulator/v1/hold HTTP/1.1\r\nHost: localhost\r\n{authorization}\r\n");
     stream.write_all(request.as_bytes()).await?;
-    let mut answer = [0; GRANTED.len()];
+    let mut answer = [0; OK_STATUS_LINE.len()];
     stream.read_exact(&mut answer).await?;
-    match answer == GRANTED {
+    match answer == OK_STATUS_LINE {
         true => Ok(Lease { _open: stream }),
         false => Err(io::Error::other(format!(
             "the emulator cannot be held: it answers {:?}",
@@ -266,7 +269,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_token_is_shown() {
+    async fn the_control_token_is_sent() {
         let emulator = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = emulator.local_addr().unwrap().port();
         let token = "S3cret".parse().unwrap();

@@ -37,7 +37,7 @@ pub(crate) enum ControlError {
     },
     /// Only an emulator supports the request, and the namespace may not run in one.
     #[error("could not check: {what}")]
-    Uncheckable {
+    Unsupported {
         /// The request, and the reason.
         what: String,
     },
@@ -51,7 +51,7 @@ impl ControlError {
             Self::Unreachable { .. }
             | Self::Malformed { .. }
             | Self::Administration { .. }
-            | Self::Uncheckable { .. } => None,
+            | Self::Unsupported { .. } => None,
         }
     }
 }
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_speaks_the_emulators_words() {
+    fn a_refusal_shows_the_emulators_message() {
         let answer = br#"{"error":{"code":"not-settled","message":"not at rest",
             "problems":[{"path":"orders","value":"1 locked","allowed":"at rest"}]}}"#;
         let refusal = Refusal::new(StatusCode::REQUEST_TIMEOUT, "/x", answer);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_what_is_allowed() {
+    fn a_refusal_shows_the_allowed_values() {
         let answer =
             br#"{"error":{"code":"invalid-argument","message":"the properties are not allowed",
             "problems":[{"path":"MaxDeliveryCount","value":"0","allowed":"1 to 2147483647"}]}}"#;
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_without_words_shows_what_came() {
+    fn a_refusal_without_a_message_shows_the_body() {
         let refusal = Refusal::new(StatusCode::BAD_GATEWAY, "/x", b"oops");
         assert_eq!(refusal.to_string(), "/x answered oops (status 502)");
     }

@@ -7,23 +7,25 @@ use std::{
     time::{Duration, Instant},
 };
 
-use servicebus_explore::{Coming, Next, Outcome, Plan, Progress, Settings, Token, Told};
+use servicebus_explore::{
+    Next, Outcome, Plan, PlannedRun, Progress, ProgressReport, Settings, Token,
+};
 
 use super::{
-    Explore, Passes, attempt,
-    conductor::Conductor,
-    end::{End, Expected},
+    Explore, Passes, execute,
+    final_messages::{ExpectedMessages, FinalMessages},
     run::Run,
+    virtual_time::VirtualTimeDriver,
 };
 
 /// How long a run may take in real time.
-const STUCK: Duration = Duration::from_secs(20);
+const RUN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Executes a run with these faults.
-type Attempt = dyn Fn(&Plan, &Arc<Conductor>) -> Ended + Send + Sync;
-type Ended = (Outcome, Option<End>);
+type ExecuteRun = dyn Fn(&Plan, &Arc<VirtualTimeDriver>) -> RunResult + Send + Sync;
+type RunResult = (Outcome, Option<FinalMessages>);
 /// An unfinished run, with its start.
-type UnderWay = (Coming, Instant, Arc<Conductor>);
+type ActiveRun = (PlannedRun, Instant, Arc<VirtualTimeDriver>);
 
 /// Explores, or executes only the faults of one token.
 pub(crate) fn explore<F, R>(
@@ -31,25 +33,25 @@ pub(crate) fn explore<F, R>(
     test: F,
     name: String,
     token: Option<Token>,
-) -> Result<Told, String>
+) -> Result<ProgressReport, String>
 where
     F: AsyncFn(&Run) -> R + Send + Sync + 'static,
     R: Passes,
 {
     let settings = settings(&explore, name, token)?;
-    let patience = STUCK.min(explore.within);
+    let run_timeout = RUN_TIMEOUT.min(explore.within);
     let exploration = Exploration {
         progress: Progress::new(settings),
         jobs: explore.jobs,
-        patience,
+        run_timeout,
         is_same_end: explore.is_same_end,
-        ends: Vec::new(),
-        end: None,
+        base_messages: Vec::new(),
+        expected_messages: None,
     };
-    let attempt = move |plan: &Plan, conductor: &Arc<Conductor>| {
-        attempt::run(&explore, &test, plan, conductor)
+    let execute = move |plan: &Plan, virtual_time: &Arc<VirtualTimeDriver>| {
+        execute::run(&explore, &test, plan, virtual_time)
     };
-    Ok(exploration.explore(&(Arc::new(attempt) as Arc<Attempt>)))
+    Ok(exploration.explore(&(Arc::new(execute) as Arc<ExecuteRun>)))
 }
 
 fn settings(explore: &Explore, name: String, token: Option<Token>) -> Result<Settings, String> {
@@ -76,64 +78,64 @@ struct Exploration {
     progress: Progress,
     jobs: usize,
     /// How long a run may take in real time.
-    patience: Duration,
+    run_timeout: Duration,
     is_same_end: bool,
     /// The messages at the end of runs without faults.
-    ends: Vec<End>,
+    base_messages: Vec<FinalMessages>,
     /// The messages that every other run must end with, if that is required.
-    end: Option<Expected>,
+    expected_messages: Option<ExpectedMessages>,
 }
 
 impl Exploration {
-    fn explore(mut self, attempt: &Arc<Attempt>) -> Told {
+    fn explore(mut self, execute: &Arc<ExecuteRun>) -> ProgressReport {
         let (sender, outcomes) = mpsc::channel();
-        let mut open = BTreeMap::<u32, UnderWay>::new();
+        let mut active = BTreeMap::<u32, ActiveRun>::new();
         let mut begun = 0;
         loop {
-            while open.len() < self.jobs
-                && let Next::Run(coming) = self.progress.next(Instant::now())
+            while active.len() < self.jobs
+                && let Next::Run(run) = self.progress.next(Instant::now())
             {
-                let (attempt, sender) = (Arc::clone(attempt), sender.clone());
-                let (number, plan) = (begun, coming.plan.clone());
-                let conductor = Arc::<Conductor>::default();
-                open.insert(number, (coming, Instant::now(), Arc::clone(&conductor)));
+                let (execute, sender) = (Arc::clone(execute), sender.clone());
+                let (number, plan) = (begun, run.plan.clone());
+                let virtual_time = Arc::<VirtualTimeDriver>::default();
+                active.insert(number, (run, Instant::now(), Arc::clone(&virtual_time)));
                 thread::spawn(move || {
                     // Fails only if the exploration no longer waits for this run.
-                    let _ = sender.send((number, attempt(&plan, &conductor)));
+                    let _ = sender.send((number, execute(&plan, &virtual_time)));
                 });
                 begun += 1;
             }
-            let Some((_, (_, oldest, _))) = open.first_key_value() else {
-                return self.progress.told(Instant::now());
+            let Some((_, (_, oldest, _))) = active.first_key_value() else {
+                return self.progress.report(Instant::now());
             };
-            match outcomes.recv_timeout(self.patience.saturating_sub(oldest.elapsed())) {
+            match outcomes.recv_timeout(self.run_timeout.saturating_sub(oldest.elapsed())) {
                 Ok((number, ended)) => {
-                    if let Some((coming, ..)) = open.remove(&number) {
-                        self.take(coming, ended);
+                    if let Some((run, ..)) = active.remove(&number) {
+                        self.take(run, ended);
                     }
                 }
                 Err(_) => {
-                    if let Some((_, (coming, _, conductor))) = open.pop_first() {
-                        self.take(coming, (stuck(self.patience, &conductor), None));
+                    if let Some((_, (run, _, virtual_time))) = active.pop_first() {
+                        self.take(run, (timed_out(self.run_timeout, &virtual_time), None));
                     }
                 }
             }
         }
     }
 
-    fn take(&mut self, coming: Coming, (mut outcome, end): Ended) {
-        match (&self.end, end) {
-            (Some(expected), Some(end)) => expected.check(&mut outcome, &end),
-            (None, Some(end)) => self.ends.push(end),
+    fn take(&mut self, run: PlannedRun, (mut outcome, final_messages): RunResult) {
+        match (&self.expected_messages, final_messages) {
+            (Some(expected), Some(final_messages)) => expected.check(&mut outcome, &final_messages),
+            (None, Some(final_messages)) => self.base_messages.push(final_messages),
             (_, None) => {}
         }
-        self.progress.take(coming, outcome);
+        self.progress.record_outcome(run, outcome);
         if self.is_same_end
-            && self.end.is_none()
-            && let [first, second] = self.ends.as_slice()
+            && self.expected_messages.is_none()
+            && let [first, second] = self.base_messages.as_slice()
         {
-            match Expected::of(first.clone(), second) {
-                Ok(end) => self.end = Some(end),
+            match ExpectedMessages::of(first.clone(), second) {
+                Ok(final_messages) => self.expected_messages = Some(final_messages),
                 Err(difference) => self.progress.stop(format!(
                     "`same_end` was said, and two runs without a fault end otherwise:{difference}"
                 )),
@@ -143,9 +145,9 @@ impl Exploration {
 }
 
 /// Returns the outcome of a run that did not end in time.
-fn stuck(patience: Duration, conductor: &Conductor) -> Outcome {
-    let seconds = patience.as_secs_f64();
-    let why = match conductor.is_parked() {
+fn timed_out(run_timeout: Duration, virtual_time: &VirtualTimeDriver) -> Outcome {
+    let seconds = run_timeout.as_secs_f64();
+    let why = match virtual_time.is_parked() {
         true => {
             "time stands until the tasks of `tokio::task::spawn_blocking` and what `run.outside(…)` waits for have ended, and one has not; end it by a timeout of its own"
         }
@@ -156,6 +158,6 @@ fn stuck(patience: Duration, conductor: &Conductor) -> Outcome {
     let mut outcome = Outcome::failed(format!(
         "the run does not end: after {seconds} s of real time {why}"
     ));
-    outcome.is_stuck = true;
+    outcome.is_hung = true;
     outcome
 }

@@ -16,22 +16,22 @@ use tokio::time::{Instant, sleep};
 use super::run::Run;
 
 /// A test that runs longer than this, in virtual time, counts as endless.
-pub(crate) const LONGEST: Duration = Duration::from_secs(2 * 3600);
+pub(crate) const MAX_DURATION: Duration = Duration::from_secs(2 * 3600);
 /// A test without any activity for this long counts as hung.
-const SILENT: Duration = Duration::from_secs(3600);
+const IDLE_LIMIT: Duration = Duration::from_secs(3600);
 /// The interval between two checks.
-const LOOK: Duration = Duration::from_secs(300);
+const CHECK_INTERVAL: Duration = Duration::from_secs(300);
 
 /// Counts how often code under test was woken, by a timer or by what it waited for.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Wakes(Arc<AtomicU64>);
+pub(crate) struct WakeCounter(Arc<AtomicU64>);
 
-impl Wakes {
+impl WakeCounter {
     /// Runs a future and counts its wakes.
     pub(crate) async fn count<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         poll_fn(|context| {
-            let counting = Counting {
+            let counting = CountingWaker {
                 wakes: self.clone(),
                 waker: context.waker().clone(),
             };
@@ -41,17 +41,17 @@ impl Wakes {
         .await
     }
 
-    fn so_far(&self) -> u64 {
+    fn total(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-struct Counting {
-    wakes: Wakes,
+struct CountingWaker {
+    wakes: WakeCounter,
     waker: Waker,
 }
 
-impl Wake for Counting {
+impl Wake for CountingWaker {
     fn wake(self: Arc<Self>) {
         self.wakes.0.fetch_add(1, Ordering::Relaxed);
         self.waker.wake_by_ref();
@@ -62,12 +62,12 @@ impl Wake for Counting {
 pub(crate) async fn hang(run: &Run) -> &'static str {
     let begun = Instant::now();
     let (mut last, mut since) = ((0, 0), begun);
-    while begun.elapsed() <= LONGEST {
-        sleep(LOOK).await;
-        let now = (run.last_operation(last.0), run.wakes.so_far());
-        if now != last || run.namespace.has_deadline_within(SILENT) {
+    while begun.elapsed() <= MAX_DURATION {
+        sleep(CHECK_INTERVAL).await;
+        let now = (run.last_operation(last.0), run.wakes.total());
+        if now != last || run.namespace.has_deadline_within(IDLE_LIMIT) {
             (last, since) = (now, Instant::now());
-        } else if since.elapsed() >= SILENT {
+        } else if since.elapsed() >= IDLE_LIMIT {
             return "the test hangs: for 1 h of virtual time no client did anything, neither the test nor a party went on, and nothing is to happen by itself; end what waits, by a timeout; if it waits for what is done outside of the run, by a thread of its own, a database or another service, let it do so in `run.outside(…)`: virtual time does not wait for others";
         }
     }

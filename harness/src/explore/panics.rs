@@ -18,7 +18,7 @@ pub(crate) fn collect() {
     HOOK.call_once(|| {
         let usual = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
-            if !put(info) {
+            if !record(info) {
                 usual(info);
             }
         }));
@@ -32,7 +32,7 @@ pub(crate) fn take() -> Vec<Failure> {
         .with_borrow_mut(|collected| collected.as_mut().map(std::mem::take).unwrap_or_default())
 }
 
-fn put(info: &PanicHookInfo<'_>) -> bool {
+fn record(info: &PanicHookInfo<'_>) -> bool {
     COLLECTED.with_borrow_mut(|collected| {
         let Some(collected) = collected else {
             return false;

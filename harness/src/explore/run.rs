@@ -20,20 +20,20 @@ use tokio::{
 
 use super::{
     Passes,
-    hang::{LONGEST, Wakes},
+    hang::{MAX_DURATION, WakeCounter},
 };
 use crate::ServiceBus;
 
 /// The number of keys that a namespace has for parties.
 pub(crate) const PARTIES: usize = 16;
 /// A namespace is idle when no client has done anything for this long.
-const REST: Duration = Duration::from_secs(300);
+const IDLE_TIME: Duration = Duration::from_secs(300);
 /// The first and the longest pause before a party is restarted.
-const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
+const RESTART_DELAYS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 /// How often in a row a party may end soon before the run fails.
 const ATTEMPTS: u32 = 20;
 /// A party that ran for this long did not end soon.
-const LASTING: Duration = Duration::from_secs(120);
+const STABLE_AFTER: Duration = Duration::from_secs(120);
 
 /// A run of an exploration: a namespace of its own, to which it derefs, and parties, whose operations have faults.
 pub struct Run {
@@ -42,8 +42,8 @@ pub struct Run {
     pub(crate) parties: RefCell<BTreeMap<String, PartyKey>>,
     pub(crate) failures: Rc<RefCell<Vec<Failure>>>,
     /// The party to crash next.
-    pub(crate) crashed: Rc<Crash>,
-    pub(crate) wakes: Wakes,
+    pub(crate) crashed: Rc<CrashSignal>,
+    pub(crate) wakes: WakeCounter,
     /// How often parties were started.
     starts: Rc<Cell<u64>>,
     tasks: RefCell<Vec<JoinHandle<()>>>,
@@ -58,7 +58,7 @@ pub(crate) struct PartyKey {
 
 /// Ends a party as if its process crashed.
 #[derive(Debug, Default)]
-pub(crate) struct Crash {
+pub(crate) struct CrashSignal {
     pub(crate) notify: Notify,
     pub(crate) party: RefCell<Option<String>>,
 }
@@ -78,7 +78,7 @@ impl Run {
             parties: RefCell::default(),
             failures: Rc::default(),
             crashed: Rc::default(),
-            wakes: Wakes::default(),
+            wakes: WakeCounter::default(),
             starts: Rc::default(),
             tasks: RefCell::default(),
         }
@@ -130,34 +130,34 @@ impl Run {
                 (last, since) = (now, Instant::now());
             }
             let quiet = since.elapsed();
-            if quiet >= REST && self.servicebus.try_wait_idle(Duration::ZERO).await.is_ok() {
+            if quiet >= IDLE_TIME && self.servicebus.try_wait_idle(Duration::ZERO).await.is_ok() {
                 return;
             }
             assert!(
-                started.elapsed() < LONGEST,
+                started.elapsed() < MAX_DURATION,
                 "the run does not come to rest: within 2 h of virtual time there were never 5 min in which no client did anything and nothing was locked; end what polls or is attached anew all the time, or wait for something else than `wait_idle`"
             );
-            sleep(REST.saturating_sub(quiet).max(Duration::from_secs(1))).await;
+            sleep(IDLE_TIME.saturating_sub(quiet).max(Duration::from_secs(1))).await;
         }
     }
 
     /// Stops virtual time while a future uses a resource outside of the run: a database, a file, another service.
     pub async fn outside<T>(&self, future: impl Future<Output = T>) -> T {
-        let (over, wait) = std::sync::mpsc::channel::<()>();
+        let (done, wait) = std::sync::mpsc::channel::<()>();
         // Tokio does not advance paused time while a blocking task runs.
-        let brake = tokio::task::spawn_blocking(move || wait.recv());
+        let blocking_task = tokio::task::spawn_blocking(move || wait.recv());
         let value = future.await;
-        drop(over);
+        drop(done);
         // An error here, because the other end was dropped.
-        let _ = brake.await;
+        let _ = blocking_task.await;
         value
     }
 
     /// Returns the number of the last client operation after this one, tokens aside.
     pub(crate) fn last_operation(&self, after: u64) -> u64 {
-        let news = self.namespace.operations(after, usize::MAX).operations;
-        let mut news = news.iter().rev();
-        let last = news.find(|operation| operation.operation != Operation::Token);
+        let operations = self.namespace.operations(after, usize::MAX).operations;
+        let mut operations = operations.iter().rev();
+        let last = operations.find(|operation| operation.operation != Operation::Token);
         last.map_or(after, |last| last.number)
     }
 
@@ -182,7 +182,7 @@ impl Run {
         let next = parties.len();
         let key = parties.entry(name.to_owned()).or_insert_with(|| {
             let (key_name, connection_string) =
-                self.servicebus.of_party(next).unwrap_or_else(|| {
+                self.servicebus.for_party(next).unwrap_or_else(|| {
                     panic!("the party \"{name}\" is one too many: a run has at most {PARTIES}")
                 });
             PartyKey {
@@ -207,8 +207,8 @@ impl Run {
 /// What the supervision of a party needs from its run.
 struct Supervisor {
     failures: Rc<RefCell<Vec<Failure>>>,
-    crashed: Rc<Crash>,
-    wakes: Wakes,
+    crashed: Rc<CrashSignal>,
+    wakes: WakeCounter,
     starts: Rc<Cell<u64>>,
 }
 
@@ -218,7 +218,7 @@ where
     F: AsyncFn(Party) -> R + 'static,
     R: Passes + 'static,
 {
-    let (mut pause, mut ended_soon) = (PAUSES[0], 0);
+    let (mut pause, mut ended_soon) = (RESTART_DELAYS[0], 0);
     loop {
         let started = Instant::now();
         supervisor.starts.set(supervisor.starts.get() + 1);
@@ -229,7 +229,7 @@ where
         }));
         let ended = tokio::select! {
             biased;
-            () = crash_of(&party.name, &supervisor.crashed) => None,
+            () = crash_signalled(&party.name, &supervisor.crashed) => None,
             ended = &mut task.0 => Some(ended),
         };
         drop(task);
@@ -241,8 +241,8 @@ where
             // The panic's message has been collected.
             Some(Err(_panic)) => return,
         };
-        if started.elapsed() >= LASTING {
-            (pause, ended_soon) = (PAUSES[0], 0);
+        if started.elapsed() >= STABLE_AFTER {
+            (pause, ended_soon) = (RESTART_DELAYS[0], 0);
         }
         ended_soon += 1;
         if ended_soon >= ATTEMPTS {
@@ -257,11 +257,11 @@ where
             return supervisor.failures.borrow_mut().push(failure);
         }
         sleep(pause).await;
-        pause = (pause * 2).min(PAUSES[1]);
+        pause = (pause * 2).min(RESTART_DELAYS[1]);
     }
 }
 
-async fn crash_of(name: &str, crashed: &Crash) {
+async fn crash_signalled(name: &str, crashed: &CrashSignal) {
     loop {
         crashed.notify.notified().await;
         let is_own = crashed.party.borrow().as_deref() == Some(name);

@@ -6,7 +6,7 @@ use serde_json::Value;
 use servicebus_control_api::{self as api, Filter, Pick, Property};
 
 use super::{Effect, Fault, Operation};
-use crate::fault_script::Set;
+use crate::scripted_faults::ScriptedFault;
 use crate::{action::Action, connections::Connections, error::Error, error::control::ControlError};
 
 /// Builds a fault for an operation; all conditions must hold.
@@ -56,13 +56,13 @@ impl FaultBuilder {
     /// Selects operations on the message with this sequence number; a send has none yet.
     pub fn sequence_number(mut self, number: i64) -> Self {
         self.filter.sequence_number = Some(number);
-        self.saying("sequence_number", &number.to_string())
+        self.with_source("sequence_number", &number.to_string())
     }
 
     /// Selects this delivery of a message, counted from 1, and the operations on that delivery.
     pub fn delivery(mut self, delivery: u32) -> Self {
         self.filter.delivery = Some(delivery);
-        self.saying("delivery", &delivery.to_string())
+        self.with_source("delivery", &delivery.to_string())
     }
 
     /// Selects operations on a message with this id.
@@ -84,7 +84,7 @@ impl FaultBuilder {
         let (name, value) = (name.into(), value.into());
         let written = format!("{name:?}, {value}");
         self.filter.property = Some(Property { name, value });
-        self.saying("application_property", &written)
+        self.with_source("application_property", &written)
     }
 
     /// Selects one operation of `$management`, such as `com.microsoft:peek-message`, or one HTTP method.
@@ -95,19 +95,19 @@ impl FaultBuilder {
     /// Fires at the `nth` selected operation, counted from 1, instead of the first.
     pub fn nth(mut self, nth: u64) -> Self {
         self.nth = Some(nth);
-        self.saying("nth", &nth.to_string())
+        self.with_source("nth", &nth.to_string())
     }
 
     /// Fires at every `every`th selected operation, [`times`](Self::times) times if set: `every(1)` fires at all.
     pub fn every(mut self, every: u64) -> Self {
         self.every = Some(every);
-        self.saying("every", &every.to_string())
+        self.with_source("every", &every.to_string())
     }
 
     /// Fires this many times: without [`every`](Self::every) at consecutive operations.
     pub fn times(mut self, times: u64) -> Self {
         self.times = Some(times);
-        self.saying("times", &times.to_string())
+        self.with_source("times", &times.to_string())
     }
 
     /// Applies this effect.
@@ -129,10 +129,10 @@ impl FaultBuilder {
     ) -> Self {
         let written = format!("{text:?}");
         *of(&mut self.filter) = Some(text);
-        self.saying(method, &written)
+        self.with_source(method, &written)
     }
 
-    fn saying(mut self, method: &str, argument: &str) -> Self {
+    fn with_source(mut self, method: &str, argument: &str) -> Self {
         self.source_text += &format!(".{method}({argument})");
         self
     }
@@ -159,7 +159,7 @@ impl FaultBuilder {
         // The emulator's message has the names of the control API.
         let id =
             added.map_err(|error| Error::during(format!("set the fault {source_text}"), error))?;
-        connections.script.add(Set {
+        connections.scripted_faults.add(ScriptedFault {
             id,
             source_text,
             at,

@@ -19,7 +19,7 @@ pub struct Effect {
     /// The modifiers after it.
     modifiers: String,
     /// The first modifier that the effect does not support.
-    misplaced: Option<&'static str>,
+    invalid_modifier: Option<&'static str>,
 }
 
 impl Effect {
@@ -164,7 +164,7 @@ impl Effect {
         self.modifiers.push_str(".after()");
         match self.effect.when_mut() {
             Some(when) => *when = When::After,
-            None => self.misplaced = self.misplaced.or(Some("after")),
+            None => self.invalid_modifier = self.invalid_modifier.or(Some("after")),
         }
         self
     }
@@ -176,7 +176,7 @@ impl Effect {
         self.modifiers.push_str(&modifier);
         match self.effect.error_mut() {
             Some(error) => error.description = description,
-            None => self.misplaced = self.misplaced.or(Some("description")),
+            None => self.invalid_modifier = self.invalid_modifier.or(Some("description")),
         }
         self
     }
@@ -186,13 +186,13 @@ impl Effect {
             effect,
             call: call.into(),
             modifiers: String::new(),
-            misplaced: None,
+            invalid_modifier: None,
         }
     }
 
     /// Returns the effect for the control API, or an error for an unsupported modifier.
     pub(crate) fn checked(&self) -> Result<api::Effect, Error> {
-        let Some(modifier) = self.misplaced else {
+        let Some(modifier) = self.invalid_modifier else {
             return Ok(self.effect.clone());
         };
         let sentence = format!("Effect::{} cannot have `{modifier}`", self.call);

@@ -48,7 +48,7 @@ impl RandomFaults {
     /// Fires at operations of this kind with a probability above 0 and up to 1, with effects that a correct client survives.
     /// Without any rate, faults fire at sends, deliveries and settlements with the probability 0.1 each.
     pub fn rate(self, operation: Operation, probability: f64) -> Self {
-        let effects = survivable(operation);
+        let effects = recoverable_effects(operation);
         self.rate_of(operation, probability, effects)
     }
 
@@ -83,7 +83,7 @@ impl RandomFaults {
                 true => default_rates(),
                 false => rates,
             };
-            connections.script.play_by_chance(seed);
+            connections.scripted_faults.record_seed(seed);
             for (operation, probability, effects) in rates {
                 let effects: Result<_, _> = effects.iter().map(Effect::checked).collect();
                 let fault = api::Fault {
@@ -107,12 +107,12 @@ impl RandomFaults {
 
 fn default_rates() -> Vec<(Operation, f64, Vec<Effect>)> {
     let operations = [Operation::Send, Operation::Deliver, Operation::Settle];
-    let rate = |operation| (operation, PROBABILITY, survivable(operation));
+    let rate = |operation| (operation, PROBABILITY, recoverable_effects(operation));
     operations.map(rate).into()
 }
 
 /// Returns effects that occur at the service too, and from which a client recovers without losing a message.
-fn survivable(operation: Operation) -> Vec<Effect> {
+fn recoverable_effects(operation: Operation) -> Vec<Effect> {
     let detach = || Effect::detach("amqp:link:detach-forced");
     let close = || Effect::close("amqp:connection:forced");
     match operation {

@@ -23,8 +23,8 @@ use tokio::sync::oneshot;
 use crate::{
     endpoints::Endpoints,
     error::Error,
-    liveness::{ChildView, DYING_WITHIN, Liveness, Output},
-    running::{Ending, VERSION},
+    liveness::{ChildView, EXIT_TIMEOUT, Liveness, Output},
+    running::{Termination, VERSION},
 };
 
 /// How long a child may take to exit before it is killed.
@@ -38,7 +38,7 @@ pub(crate) struct ChildProcess {
     output: Output,
     ready: Option<oneshot::Receiver<String>>,
     /// Whether the child ignores the end of its input, and may outlive a failed test.
-    stays: bool,
+    outlives_test: bool,
 }
 
 /// Why the child printed no ready line.
@@ -49,10 +49,14 @@ pub(crate) enum ExitedEarly {
 }
 
 impl ChildProcess {
-    pub(crate) fn spawn(binary: &Path, arguments: &[String], stays: bool) -> io::Result<Self> {
+    pub(crate) fn spawn(
+        binary: &Path,
+        arguments: &[String],
+        outlives_test: bool,
+    ) -> io::Result<Self> {
         let mut command = Command::new(binary);
         for (name, _) in env::vars_os() {
-            if is_setting(&name) {
+            if is_emulator_option(&name) {
                 command.env_remove(name);
             }
         }
@@ -76,7 +80,7 @@ impl ChildProcess {
             child: Arc::new(Mutex::new(child)),
             output,
             ready: Some(ready),
-            stays,
+            outlives_test,
         })
     }
 
@@ -92,7 +96,7 @@ impl ChildProcess {
             match tokio::time::timeout(within, ready).await {
                 Ok(Ok(line)) => Ok(line),
                 Ok(Err(_closed)) => {
-                    view.wait_for_end(DYING_WITHIN).await;
+                    view.wait_for_end(EXIT_TIMEOUT).await;
                     Err(ExitedEarly::Ended)
                 }
                 Err(_elapsed) => Err(ExitedEarly::Deadline),
@@ -109,22 +113,22 @@ impl ChildProcess {
     }
 
     /// Ends the child and waits for its exit. Must run on a runtime with real time.
-    pub(crate) async fn end(&self, ending: Ending) {
+    pub(crate) async fn end(&self, termination: Termination) {
         drop(self.stdin.lock().take());
-        if ending == Ending::Stop && !self.stays {
+        if termination == Termination::Stop && !self.outlives_test {
             self.view().wait_for_end(TIMEOUT).await;
         }
         if self.view().status().is_none() {
             let _ = self.child.lock().kill();
         }
-        self.view().wait_for_end(DYING_WITHIN).await;
+        self.view().wait_for_end(EXIT_TIMEOUT).await;
     }
 
     /// Replaces the child by its restarted successor, for all views.
     pub(crate) fn replace_with(&self, other: Self) {
         *self.stdin.lock() = other.stdin.lock().take();
         std::mem::swap(&mut *self.child.lock(), &mut *other.child.lock());
-        self.output.follow(&other.output);
+        self.output.continue_with(&other.output);
     }
 
     pub(crate) fn view(&self) -> ChildView {
@@ -135,7 +139,7 @@ impl ChildProcess {
 /// Returns whether an environment variable sets an emulator option, such as its data directory or its control token. The
 /// developer's may be set for another emulator, and the harness passes all options explicitly. The log level is still
 /// inherited.
-fn is_setting(variable: &OsStr) -> bool {
+fn is_emulator_option(variable: &OsStr) -> bool {
     let name = variable.to_string_lossy();
     name.starts_with("SERVICEBUS_EMULATOR_") && name != "SERVICEBUS_EMULATOR_LOG"
 }
@@ -143,16 +147,16 @@ fn is_setting(variable: &OsStr) -> bool {
 impl Drop for ChildProcess {
     fn drop(&mut self) {
         drop(self.stdin.lock().take());
-        if self.stays && thread::panicking() {
+        if self.outlives_test && thread::panicking() {
             return;
         }
         let child = Arc::clone(&self.child);
-        if self.stays {
+        if self.outlives_test {
             let mut child = child.lock();
             let _ = child.kill();
         }
         // Without the thread the child still exits by itself, but is waited for later.
-        let _ = thread::Builder::new().spawn(move || collect(&child));
+        let _ = thread::Builder::new().spawn(move || reap(&child));
     }
 }
 
@@ -172,7 +176,7 @@ fn read_stderr(stderr: impl Read, output: &Output) {
     output.complete();
 }
 
-fn collect(child: &Mutex<Child>) {
+fn reap(child: &Mutex<Child>) {
     let ordered = Instant::now();
     loop {
         let mut child = child.lock();
@@ -224,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ready_line_of_the_contract_is_understood() {
+    fn the_ready_line_is_parsed() {
         let line = r#"{"event":"ready","version":"0.1.0","pid":4711,"amqp":"127.0.0.1:5672",
             "amqps":"127.0.0.1:5671","http":"127.0.0.1:5300","https":null,"ca_certificate":null,"namespaces":[{"name":"sbemulatorns",
             "connection_string":"Endpoint=sb://localhost;","admin_connection_string":"Endpoint=sb://localhost:5300;"}]}"#;
@@ -234,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_says_which_command_to_run() {
+    fn another_version_names_the_command_to_run() {
         let error = check_version(Path::new("/bin/servicebus-emulator"), "9.9.9").unwrap_err();
         let text = error.to_string();
         assert!(

@@ -32,9 +32,9 @@ use crate::{
 };
 
 /// How long the namespace may take to answer.
-const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The lifetime of a token.
-const TOKEN_LASTS: Duration = Duration::from_secs(3600);
+const TOKEN_LIFETIME: Duration = Duration::from_secs(3600);
 /// The newest version that every SDK uses.
 const VERSION: &str = "2021-05";
 /// The number of entities per page of a list.
@@ -57,12 +57,12 @@ pub(crate) struct Admin {
 
 /// An entity as the service describes it.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct ListedEntity {
     pub(crate) name: String,
     pub(crate) description: Element,
 }
 
-struct Call {
+struct AdminRequest {
     method: Method,
     path: String,
     query: String,
@@ -94,13 +94,14 @@ impl Admin {
     }
 
     /// Creates an entity.
-    pub(crate) async fn make(
+    pub(crate) async fn create(
         &self,
         path: &str,
         description: &Description,
     ) -> Result<(), ControlError> {
         let body = description.document();
-        self.put(path, supplements(description), body).await
+        self.put(path, supplementary_tokens(description), body)
+            .await
     }
 
     /// Replaces the description of an entity.
@@ -109,12 +110,12 @@ impl Admin {
         path: &str,
         description: &Description,
     ) -> Result<(), ControlError> {
-        let headers = supplements(description).chain(["if-match"]);
+        let headers = supplementary_tokens(description).chain(["if-match"]);
         self.put(path, headers, description.document()).await
     }
 
     /// Creates a rule.
-    pub(crate) async fn make_rule(&self, path: &str, rule: &Rule) -> Result<(), ControlError> {
+    pub(crate) async fn create_rule(&self, path: &str, rule: &Rule) -> Result<(), ControlError> {
         self.put(path, [], rule_document(rule)).await
     }
 
@@ -141,7 +142,7 @@ impl Admin {
     }
 
     /// Lists the entities at a path: `$Resources/queues`, `prices/Subscriptions`.
-    pub(crate) async fn list(&self, path: &str) -> Result<Vec<Found>, ControlError> {
+    pub(crate) async fn list(&self, path: &str) -> Result<Vec<ListedEntity>, ControlError> {
         let mut found = Vec::new();
         for page in 0..MAX_PAGES {
             let query = format!("&$skip={}&$top={PAGE}", page * PAGE);
@@ -149,7 +150,7 @@ impl Admin {
             let entries = answer.children.iter().filter(|part| part.name == "entry");
             let before = found.len();
             found.extend(entries.filter_map(|entry| {
-                Some(Found {
+                Some(ListedEntity {
                     name: text_of(entry, "title")?.to_owned(),
                     description: described(entry)?,
                 })
@@ -167,33 +168,33 @@ impl Admin {
         headers: impl IntoIterator<Item = &'static str>,
         body: String,
     ) -> Result<(), ControlError> {
-        let call = Call {
+        let call = AdminRequest {
             method: Method::PUT,
             path: encoded(path),
             query: String::new(),
             headers: headers.into_iter().collect(),
             body,
         };
-        self.call(call).await.map(drop)
+        self.send(call).await.map(drop)
     }
 
     async fn ask(&self, method: Method, path: &str, query: &str) -> Result<Element, ControlError> {
-        let call = Call {
+        let call = AdminRequest {
             method,
             path: path.to_owned(),
             query: query.to_owned(),
             headers: Vec::new(),
             body: String::new(),
         };
-        self.call(call).await
+        self.send(call).await
     }
 
     /// Sends a request, and parses the body of the answer if it has one.
-    async fn call(&self, call: Call) -> Result<Element, ControlError> {
+    async fn send(&self, call: AdminRequest) -> Result<Element, ControlError> {
         let path = call.path.clone();
         let request = self.request(call);
-        let exchanged = stream::within(ANSWER_WITHIN, self.exchange(request)).await;
-        let (status, answer) = exchanged.map_err(|source| self.unanswered(source))?;
+        let exchanged = stream::within(RESPONSE_TIMEOUT, self.exchange(request)).await;
+        let (status, answer) = exchanged.map_err(|source| self.no_response(source))?;
         let body = String::from_utf8_lossy(&answer);
         if !status.is_success() {
             return Err(ControlError::Refused(refusal(status, &path, &body)));
@@ -201,11 +202,11 @@ impl Admin {
         match body.trim() {
             "" => Ok(Element::default()),
             body => read(body.as_bytes())
-                .map_err(|reason| self.unanswered(io::Error::other(format!("{path}: {reason}")))),
+                .map_err(|reason| self.no_response(io::Error::other(format!("{path}: {reason}")))),
         }
     }
 
-    fn request(&self, call: Call) -> Request<Full<Bytes>> {
+    fn request(&self, call: AdminRequest) -> Request<Full<Bytes>> {
         let uri = format!("/{}?api-version={VERSION}{}", call.path, call.query);
         let mut request = Request::builder()
             .method(call.method)
@@ -230,7 +231,7 @@ impl Admin {
     }
 
     fn token(&self) -> String {
-        let end = SystemTime::now() + TOKEN_LASTS;
+        let end = SystemTime::now() + TOKEN_LIFETIME;
         let end = end.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let resource = format!("https://{}/", self.authority);
         sas::sign(&resource, &self.key, i64::try_from(end).unwrap_or(i64::MAX))
@@ -241,7 +242,7 @@ impl Admin {
         exchange(stream, request, MAX_ANSWER).await
     }
 
-    fn unanswered(&self, source: io::Error) -> ControlError {
+    fn no_response(&self, source: io::Error) -> ControlError {
         ControlError::Administration {
             host: self.authority.clone(),
             source,
@@ -250,13 +251,15 @@ impl Admin {
 }
 
 /// Returns the headers for the tokens of the entities to which an entity forwards.
-fn supplements(description: &Description) -> impl Iterator<Item = &'static str> {
+fn supplementary_tokens(description: &Description) -> impl Iterator<Item = &'static str> {
     let [forwards, dead_letters] = description.forwards();
-    let supplements = [
+    let supplementary_tokens = [
         (forwards, "servicebussupplementaryauthorization"),
         (dead_letters, "servicebusdlqsupplementaryauthorization"),
     ];
-    let needed = supplements.into_iter().filter(|(is_needed, _)| *is_needed);
+    let needed = supplementary_tokens
+        .into_iter()
+        .filter(|(is_needed, _)| *is_needed);
     needed.map(|(_, name)| name)
 }
 

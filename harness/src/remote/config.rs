@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_string_says_what_is_wrong_where_and_what_to_do() {
+    fn an_invalid_connection_string_is_explained() {
         let cases = [
             (
                 "contoso",

@@ -17,9 +17,9 @@ use crate::catalog::{EntityKind, broker_kind};
 /// The idle time of a test's entity that sets none.
 const IDLE: &str = "PT5M";
 /// The service's encoding of "never".
-const FOREVER: &str = "P10675199DT2H48M5.4775807S";
+const TIME_SPAN_MAX: &str = "P10675199DT2H48M5.4775807S";
 /// The user metadata that marks an entity of a test.
-const MARK: &str = "made by a test with servicebus-harness";
+const TEST_METADATA: &str = "made by a test with servicebus-harness";
 /// Elements with the name of an entity of the same namespace.
 const TARGETS: [&str; 2] = ["ForwardTo", "ForwardDeadLetteredMessagesTo"];
 
@@ -40,10 +40,10 @@ impl Description {
             elements: BTreeMap::new(),
             first_rule: None,
         };
-        description.put("UserMetadata", MARK);
+        description.put("UserMetadata", TEST_METADATA);
         description.change(properties, authority);
         let idle = description.elements.get("AutoDeleteOnIdle");
-        if idle.is_none_or(|idle| idle.text == FOREVER) {
+        if idle.is_none_or(|idle| idle.text == TIME_SPAN_MAX) {
             description.put("AutoDeleteOnIdle", IDLE);
         }
         description
@@ -92,10 +92,10 @@ impl Description {
     }
 
     /// Returns whether a test created the entity.
-    pub(crate) fn is_ours(&self) -> bool {
+    pub(crate) fn is_of_test(&self) -> bool {
         self.elements
             .get("UserMetadata")
-            .is_some_and(|element| element.text == MARK)
+            .is_some_and(|element| element.text == TEST_METADATA)
     }
 
     /// Returns whether the entity forwards its messages, and its dead-lettered messages.
@@ -160,9 +160,9 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn elements_stand_in_the_services_order() {
+    fn elements_are_in_the_services_order() {
         let properties = json!({
-            "AutoDeleteOnIdle": FOREVER, "ForwardTo": "audit", "LockDuration": "PT30S",
+            "AutoDeleteOnIdle": TIME_SPAN_MAX, "ForwardTo": "audit", "LockDuration": "PT30S",
             "ForwardDeadLetteredMessagesTo": "",
         });
         let description = Description::new(EntityKind::Queue, &properties, "h");
@@ -170,22 +170,22 @@ mod tests {
         let inner = "<LockDuration>PT30S</LockDuration><ForwardTo>sb://h/audit</ForwardTo><UserMetadata>made by a test with servicebus-harness</UserMetadata><AutoDeleteOnIdle>PT5M</AutoDeleteOnIdle></QueueDescription>";
         assert!(document.contains(inner), "{document}");
         assert_eq!(description.forwards(), [true, false]);
-        assert!(description.is_ours());
+        assert!(description.is_of_test());
     }
 
     #[test]
-    fn what_is_read_stays_but_for_what_is_changed() {
+    fn an_update_keeps_other_properties() {
         let read = "<d><LockDuration>PT1M</LockDuration><SizeInBytes>0</SizeInBytes><AutoDeleteOnIdle>PT6M</AutoDeleteOnIdle></d>";
         let element = servicebus_config::xml::read(read.as_bytes()).unwrap();
         let mut description = Description::read(EntityKind::Queue, &element);
         description.change(&json!({ "MaxDeliveryCount": 3 }), "h");
         let inner = "<LockDuration>PT1M</LockDuration><MaxDeliveryCount>3</MaxDeliveryCount><AutoDeleteOnIdle>PT6M</AutoDeleteOnIdle></QueueDescription>";
         assert!(description.document().contains(inner));
-        assert!(!description.is_ours());
+        assert!(!description.is_of_test());
     }
 
     #[test]
-    fn a_subscription_begins_with_its_rule() {
+    fn a_subscription_is_created_with_its_first_rule() {
         let text = r#"{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[],"Topics":[{"Name":"t","Subscriptions":[
             {"Name":"s","Rules":[{"Name":"r","Properties":{"FilterType":"Sql",
                 "SqlFilter":{"SqlExpression":"a < 1"}}}]}]}]}]}}"#;
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_are_known_by_their_names() {
+    fn forwarding_targets_are_read_as_names() {
         for address in ["sb://h:1/a/b", "https://h/a/b/", "a/b"] {
             assert_eq!(target(address), "a/b");
         }

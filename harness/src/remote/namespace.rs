@@ -15,7 +15,7 @@ use crate::{
     background::Background,
     catalog::{EntityKind, topic_and_name},
     file_lock::FileLock,
-    running::{Running, Stopped},
+    running::{Running, StopFuture},
     stream::Secure,
 };
 
@@ -26,7 +26,7 @@ pub(crate) struct RemoteNamespace {
     /// How long an advance of the clock may wait in real time.
     pub(crate) max_real_wait: Duration,
     pub(crate) prefix: Prefix,
-    pub(crate) made: Mutex<Vec<(EntityKind, String)>>,
+    pub(crate) created: Mutex<Vec<(EntityKind, String)>>,
 }
 
 /// The prefix of entity names where several `ServiceBus` work in a namespace at a time; otherwise empty.
@@ -40,24 +40,24 @@ impl Prefix {
     }
 
     /// Returns the name of an entity, or the path of a subscription, in the namespace.
-    pub(crate) fn before(&self, name: &str) -> String {
-        match self.is_of(name) {
+    pub(crate) fn prefixed(&self, name: &str) -> String {
+        match self.has_prefix(name) {
             true => name.to_owned(),
             false => format!("{}{name}", self.0),
         }
     }
 
-    pub(crate) fn is_of(&self, name: &str) -> bool {
+    pub(crate) fn has_prefix(&self, name: &str) -> bool {
         name.starts_with(&self.0)
     }
 
     /// Adds the prefix to the entities that properties name.
-    pub(crate) fn before_targets(&self, properties: &mut Value) {
+    pub(crate) fn add_to_targets(&self, properties: &mut Value) {
         for name in ["ForwardTo", "ForwardDeadLetteredMessagesTo"] {
             if let Some(target) = properties.get_mut(name)
                 && let Some(known) = target.as_str().filter(|target| !target.is_empty())
             {
-                *target = self.before(known).into();
+                *target = self.prefixed(known).into();
             }
         }
     }
@@ -65,30 +65,30 @@ impl Prefix {
 
 impl RemoteNamespace {
     /// Records an entity to delete in the end.
-    pub(crate) fn remember(&self, kind: EntityKind, name: &str) {
-        let mut made = self.made.lock();
-        made.push((kind, name.to_owned()));
+    pub(crate) fn record_created(&self, kind: EntityKind, name: &str) {
+        let mut created = self.created.lock();
+        created.push((kind, name.to_owned()));
     }
 
     /// Returns whether this `ServiceBus` created an entity, or the topic of a subscription.
-    pub(crate) fn has_made(&self, name: &str) -> bool {
-        let made = self.made.lock();
+    pub(crate) fn has_created(&self, name: &str) -> bool {
+        let created = self.created.lock();
         let root = topic_and_name(name).map_or(name, |(topic, _)| topic);
-        let is_it = |made: &String| made.eq_ignore_ascii_case(root);
-        made.iter().any(|(_, made)| is_it(made))
+        let is_it = |created: &String| created.eq_ignore_ascii_case(root);
+        created.iter().any(|(_, created)| is_it(created))
     }
 
     /// Returns whether nothing is left to delete.
-    fn is_clean(&self) -> bool {
-        let made = self.made.lock();
-        made.is_empty()
+    fn is_empty(&self) -> bool {
+        let created = self.created.lock();
+        created.is_empty()
     }
 
     /// Deletes everything in reverse order, so that no entity forwards to a deleted one. An entity that no longer exists
     /// counts as deleted.
-    async fn clean(&self) {
-        let made = std::mem::take(&mut *self.made.lock());
-        let roots = made
+    async fn delete_all(&self) {
+        let created = std::mem::take(&mut *self.created.lock());
+        let roots = created
             .iter()
             .rev()
             .filter(|(kind, _)| *kind != EntityKind::Subscription);
@@ -106,7 +106,7 @@ impl RemoteNamespace {
 
 /// Reserves the namespace for one `ServiceBus`; dropping it deletes the entities of that.
 #[derive(Debug)]
-pub(crate) struct RemoteRun {
+pub(crate) struct RemoteLease {
     pub(crate) remote: Arc<RemoteNamespace>,
     pub(crate) background: Arc<Background>,
     pub(crate) secure: Secure,
@@ -114,26 +114,26 @@ pub(crate) struct RemoteRun {
     pub(crate) _file_lock: Option<FileLock>,
 }
 
-impl Running for RemoteRun {
+impl Running for RemoteLease {
     fn remote(&self) -> Option<(Arc<dyn Backend>, Secure)> {
         Some((Arc::clone(&self.remote) as _, self.secure.clone()))
     }
 
     /// Deletes the entities of the `ServiceBus` where that can be awaited.
-    fn stop(self: Box<Self>) -> Stopped {
-        Box::pin(async move { self.remote.clean().await })
+    fn stop(self: Box<Self>) -> StopFuture {
+        Box::pin(async move { self.remote.delete_all().await })
     }
 }
 
-impl Drop for RemoteRun {
+impl Drop for RemoteLease {
     fn drop(&mut self) {
         // The namespace was stopped, maybe on the background runtime, which must not wait for itself.
-        if self.remote.is_clean() {
+        if self.remote.is_empty() {
             return;
         }
         let remote = Arc::clone(&self.remote);
-        let clean = async move { remote.clean().await };
+        let delete_all = async move { remote.delete_all().await };
         // Every request has a deadline of its own.
-        let _ = self.background.wait_for(Duration::MAX, clean);
+        let _ = self.background.wait_for(Duration::MAX, delete_all);
     }
 }

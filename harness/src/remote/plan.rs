@@ -15,17 +15,20 @@ use crate::{
 
 /// An entity to create, and the entities that must exist before.
 #[derive(Debug)]
-struct Step {
+struct PlannedEntity {
     kind: EntityKind,
     path: String,
     description: Description,
     /// The rules of a subscription after the first.
     rules: Vec<Rule>,
-    needs: Vec<String>,
+    dependencies: Vec<String>,
 }
 
 /// Creates the entities of the topology, and returns the name of the namespace.
-pub(crate) async fn carry_out(remote: &RemoteNamespace, config: &Config) -> Result<String, Error> {
+pub(crate) async fn create_entities(
+    remote: &RemoteNamespace,
+    config: &Config,
+) -> Result<String, Error> {
     let refused = |source| {
         let host = remote.admin.authority();
         Error::namespace(format!(
@@ -35,25 +38,29 @@ pub(crate) async fn carry_out(remote: &RemoteNamespace, config: &Config) -> Resu
     let (name, tier) = remote.admin.namespace().await.map_err(refused)?;
     let [declared] = config.namespaces.as_slice() else {
         let count = config.namespaces.len();
-        return Err(uncheckable(&format!(
+        return Err(unsupported(&format!(
             "the topology declares {count} namespaces, and a connection string names one"
         )));
     };
-    settings(&declared.settings, &tier)?;
-    entrance(declared)?;
-    for step in in_order(steps(declared, remote.admin.authority(), &remote.prefix)) {
-        step.make(remote).await?;
+    check_settings(&declared.settings, &tier)?;
+    check_authorization(declared)?;
+    for entity in in_dependency_order(planned_entities(
+        declared,
+        remote.admin.authority(),
+        &remote.prefix,
+    )) {
+        entity.create(remote).await?;
     }
     Ok(name)
 }
 
 /// The namespace does not support what the topology requires.
-fn uncheckable(what: &str) -> Error {
+fn unsupported(what: &str) -> Error {
     Error::namespace(format!("could not check: {what}"))
 }
 
 /// Rejects settings that only an emulator supports, and a different tier.
-fn settings(declared: &NamespaceSettings, tier: &str) -> Result<(), Error> {
+fn check_settings(declared: &NamespaceSettings, tier: &str) -> Result<(), Error> {
     let wanted = match declared.tier {
         Tier::Basic => "Basic",
         Tier::Standard => "Standard",
@@ -64,7 +71,7 @@ fn settings(declared: &NamespaceSettings, tier: &str) -> Result<(), Error> {
         ..NamespaceSettings::default()
     };
     if *declared != defaults {
-        return Err(uncheckable(
+        return Err(unsupported(
             "the topology has settings that only an emulator has (Expiry, LocksOnDetach, FailedForwards and the like); a namespace has its own ways",
         ));
     }
@@ -72,77 +79,84 @@ fn settings(declared: &NamespaceSettings, tier: &str) -> Result<(), Error> {
     let fits = tier.eq_ignore_ascii_case(wanted) || (wanted == "Standard" && tier == "Premium");
     match fits {
         true => Ok(()),
-        false => Err(uncheckable(&format!(
+        false => Err(unsupported(&format!(
             "the topology is of the tier {wanted}, the namespace is of the tier {tier}"
         ))),
     }
 }
 
 /// Rejects a configuration of authorization: a namespace has its own keys and token validation.
-fn entrance(declared: &NamespaceConfig) -> Result<(), Error> {
-    let usual = NamespaceConfig::new(declared.name.clone());
-    let is_usual = declared.keys == usual.keys
-        && declared.token_check == usual.token_check
+fn check_authorization(declared: &NamespaceConfig) -> Result<(), Error> {
+    let defaults = NamespaceConfig::new(declared.name.clone());
+    let is_default = declared.keys == defaults.keys
+        && declared.token_check == defaults.token_check
         && matches!(declared.jwt, Jwt::Unset | Jwt::Accept)
-        && declared.address == usual.address;
-    match is_usual {
+        && declared.address == defaults.address;
+    match is_default {
         true => Ok(()),
-        false => Err(uncheckable(
+        false => Err(unsupported(
             "the topology declares keys, tokens or an address (Keys, TokenCheck, Jwt, Address), which only an emulator takes from it; a namespace has its own",
         )),
     }
 }
 
 /// Returns the entities to create, with the prefix before every name of a queue or topic.
-fn steps(declared: &NamespaceConfig, authority: &str, prefix: &Prefix) -> Vec<Step> {
-    let step = |kind: EntityKind, path: String, is: &EntityDescription| {
+fn planned_entities(
+    declared: &NamespaceConfig,
+    authority: &str,
+    prefix: &Prefix,
+) -> Vec<PlannedEntity> {
+    let entity = |kind: EntityKind, path: String, is: &EntityDescription| {
         let mut properties = properties_json(broker_kind(kind), is);
-        prefix.before_targets(&mut properties);
+        prefix.add_to_targets(&mut properties);
         let targets = is.targets();
-        Step {
+        PlannedEntity {
             kind,
             path,
             description: Description::new(kind, &properties, authority),
             rules: Vec::new(),
-            needs: targets
-                .map(|(_, target)| prefix.before(target.as_str()))
+            dependencies: targets
+                .map(|(_, target)| prefix.prefixed(target.as_str()))
                 .collect(),
         }
     };
-    let mut steps = Vec::new();
+    let mut entities = Vec::new();
     for (path, queue) in &declared.queues {
-        let path = prefix.before(path.as_str());
-        steps.push(step(EntityKind::Queue, path, queue));
+        let path = prefix.prefixed(path.as_str());
+        entities.push(entity(EntityKind::Queue, path, queue));
     }
     for topic in &declared.topics {
-        let name = prefix.before(topic.path.as_str());
-        steps.push(step(EntityKind::Topic, name.clone(), &topic.description));
+        let name = prefix.prefixed(topic.path.as_str());
+        entities.push(entity(EntityKind::Topic, name.clone(), &topic.description));
         for subscription in &topic.subscriptions {
             let path = subscription_path(&name, &subscription.name);
             let is = &subscription.description;
-            let mut step = step(EntityKind::Subscription, path, is);
-            step.needs.push(name.clone());
+            let mut entity = entity(EntityKind::Subscription, path, is);
+            entity.dependencies.push(name.clone());
             let mut rules = subscription.rules.iter().cloned();
             if let Some(first) = rules.next() {
-                step.description = step.description.with_rule(first);
+                entity.description = entity.description.with_rule(first);
             }
-            step.rules = rules.collect();
-            steps.push(step);
+            entity.rules = rules.collect();
+            entities.push(entity);
         }
     }
-    steps
+    entities
 }
 
 /// Sorts steps by their needs; those with circular needs come last.
-fn in_order(mut steps: Vec<Step>) -> Vec<Step> {
-    let mut ordered = Vec::with_capacity(steps.len());
-    while !steps.is_empty() {
-        let missing: Vec<String> = steps.iter().map(|step| step.path.to_lowercase()).collect();
-        let ready = |step: &Step| {
-            let mut needs = step.needs.iter().map(|name| name.to_lowercase());
-            !needs.any(|name| missing.contains(&name))
+fn in_dependency_order(mut entities: Vec<PlannedEntity>) -> Vec<PlannedEntity> {
+    let mut ordered = Vec::with_capacity(entities.len());
+    while !entities.is_empty() {
+        let missing: Vec<String> = entities
+            .iter()
+            .map(|entity| entity.path.to_lowercase())
+            .collect();
+        let ready = |entity: &PlannedEntity| {
+            let mut dependencies = entity.dependencies.iter().map(|name| name.to_lowercase());
+            !dependencies.any(|name| missing.contains(&name))
         };
-        let (now, later): (Vec<_>, Vec<_>) = steps.into_iter().partition(ready);
+        let (now, later): (Vec<_>, Vec<_>) = entities.into_iter().partition(ready);
         match now.is_empty() {
             true => {
                 ordered.extend(later);
@@ -150,47 +164,47 @@ fn in_order(mut steps: Vec<Step>) -> Vec<Step> {
             }
             false => ordered.extend(now),
         }
-        steps = later;
+        entities = later;
     }
     ordered
 }
 
-impl Step {
-    async fn make(&self, remote: &RemoteNamespace) -> Result<(), Error> {
-        match self.made(remote).await {
+impl PlannedEntity {
+    async fn create(&self, remote: &RemoteNamespace) -> Result<(), Error> {
+        match self.created(remote).await {
             Ok(()) => self.add_rules(remote).await,
             Err(error) if error.status() == Some(409) => {
-                self.clear(remote).await?;
-                self.made(remote)
+                self.delete_leftover(remote).await?;
+                self.created(remote)
                     .await
-                    .map_err(|source| self.failed(source))?;
+                    .map_err(|source| self.creation_failed(source))?;
                 self.add_rules(remote).await
             }
-            Err(error) => Err(self.failed(error)),
+            Err(error) => Err(self.creation_failed(error)),
         }
     }
 
-    async fn made(&self, remote: &RemoteNamespace) -> Result<(), ControlError> {
-        remote.admin.make(&self.path, &self.description).await?;
-        remote.remember(self.kind, &self.path);
+    async fn created(&self, remote: &RemoteNamespace) -> Result<(), ControlError> {
+        remote.admin.create(&self.path, &self.description).await?;
+        remote.record_created(self.kind, &self.path);
         Ok(())
     }
 
     /// Deletes what a killed run left under this name, but no entity that a test did not create.
-    async fn clear(&self, remote: &RemoteNamespace) -> Result<(), Error> {
+    async fn delete_leftover(&self, remote: &RemoteNamespace) -> Result<(), Error> {
         for kind in [EntityKind::Queue, EntityKind::Topic] {
             let found = remote.admin.find(kind, &self.path).await;
-            let Some(found) = found.map_err(|source| self.failed(source))? else {
+            let Some(found) = found.map_err(|source| self.creation_failed(source))? else {
                 continue;
             };
-            if !Description::read(kind, &found).is_ours() {
+            if !Description::read(kind, &found).is_of_test() {
                 return Err(Error::namespace(format!(
                     "the namespace has a {kind} \"{}\" that no test made: remove it, or use a namespace for tests alone",
                     self.path
                 )));
             }
             let deleted = remote.admin.delete(&self.path).await;
-            deleted.map_err(|source| self.failed(source))?;
+            deleted.map_err(|source| self.creation_failed(source))?;
         }
         Ok(())
     }
@@ -198,17 +212,17 @@ impl Step {
     async fn add_rules(&self, remote: &RemoteNamespace) -> Result<(), Error> {
         for rule in &self.rules {
             let path = format!("{}/Rules/{}", self.path, rule.name);
-            let made = remote.admin.make_rule(&path, rule).await;
-            made.map_err(|source| self.failed(source))?;
+            let created = remote.admin.create_rule(&path, rule).await;
+            created.map_err(|source| self.creation_failed(source))?;
         }
         Ok(())
     }
 
     /// A namespace that rejects a setting is not wrong: tests that need the setting cannot be checked there.
-    fn failed(&self, source: ControlError) -> Error {
+    fn creation_failed(&self, source: ControlError) -> Error {
         let (kind, name) = (self.kind, &self.path);
         match source.status() {
-            Some(400) => uncheckable(&format!(
+            Some(400) => unsupported(&format!(
                 "the namespace does not take the {kind} \"{name}\": {source}"
             )),
             _ => Error::namespace(format!(
@@ -223,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_are_made_before_what_forwards_to_them() {
+    fn forwarding_targets_are_created_first() {
         let text = r#"{"UserConfig":{"Namespaces":[{"Name":"n",
             "Queues":[{"Name":"a","Properties":{"ForwardTo":"t"}},
                 {"Name":"b","Properties":{"ForwardTo":"a"}},{"Name":"c","Properties":{}}],
@@ -232,19 +246,20 @@ mod tests {
         let config = Config::parse(text).unwrap();
         let prefix = Prefix::unique();
         for prefix in [&Prefix::default(), &prefix] {
-            let steps = in_order(steps(&config.namespaces[0], "h", prefix));
-            let paths = steps.iter().map(|step| step.path.as_str());
-            let expected = ["c", "t", "a", "t/Subscriptions/s", "b"].map(|it| prefix.before(it));
+            let entities =
+                in_dependency_order(planned_entities(&config.namespaces[0], "h", prefix));
+            let paths = entities.iter().map(|entity| entity.path.as_str());
+            let expected = ["c", "t", "a", "t/Subscriptions/s", "b"].map(|it| prefix.prefixed(it));
             assert_eq!(Vec::from_iter(paths), expected);
         }
     }
 
     #[test]
-    fn a_namespace_is_given_no_keys() {
+    fn declared_keys_are_refused() {
         let mut declared = NamespaceConfig::new("n");
-        assert!(entrance(&declared).is_ok());
+        assert!(check_authorization(&declared).is_ok());
         declared.keys.clear();
-        let error = entrance(&declared).unwrap_err().to_string();
+        let error = check_authorization(&declared).unwrap_err().to_string();
         assert!(
             error.starts_with("could not check: the topology declares keys"),
             "{error}"
@@ -252,14 +267,16 @@ mod tests {
     }
 
     #[test]
-    fn settings_of_an_emulator_cannot_be_checked() {
+    fn emulator_settings_are_refused() {
         let premium = NamespaceSettings {
             tier: Tier::Premium,
             ..NamespaceSettings::default()
         };
-        assert!(settings(&premium, "Premium").is_ok());
-        assert!(settings(&NamespaceSettings::default(), "Premium").is_ok());
-        let error = settings(&premium, "Standard").unwrap_err().to_string();
+        assert!(check_settings(&premium, "Premium").is_ok());
+        assert!(check_settings(&NamespaceSettings::default(), "Premium").is_ok());
+        let error = check_settings(&premium, "Standard")
+            .unwrap_err()
+            .to_string();
         assert_eq!(
             error,
             "could not check: the topology is of the tier Premium, the namespace is of the tier Standard"

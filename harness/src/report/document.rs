@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_ends_no_element() {
+    fn data_cannot_close_an_html_element() {
         let file = with(&json!({ "failure": "</script><script>alert(1)</script><!--" }));
         assert!(file.contains(r"\u003c/script>\u003cscript>alert(1)"));
         assert_eq!(file.matches("<script").count(), 3);

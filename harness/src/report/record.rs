@@ -16,7 +16,7 @@ const ENTITIES: usize = 200;
 /// The number of listed messages per queue.
 const LISTED: &str = "200";
 /// The number of messages with all their properties.
-const WHOLE: usize = 200;
+const DETAILED: usize = 200;
 
 /// The sub-queues of an entity: their suffixes, and the count fields that show whether they hold messages.
 const SUB_QUEUES: [(&str, &[&str]); 3] = [
@@ -26,18 +26,18 @@ const SUB_QUEUES: [(&str, &[&str]); 3] = [
 ];
 
 /// Collects the answers. Those that fail are left out, except the list of entities.
-pub(super) async fn gather(
+pub(super) async fn collect(
     backend: &dyn Backend,
     namespace: &str,
     evidence: Option<&Evidence>,
 ) -> Result<Value, String> {
-    let mut gathering = Gathering {
+    let mut gathering = Collector {
         backend,
         answers: Map::new(),
-        whole: 0,
+        detailed: 0,
     };
     let listed = [("order", "dead-letter"), ("limit", PAGE)];
-    let entities = backend.answer("/entities", &listed).await;
+    let entities = backend.get_json("/entities", &listed).await;
     let entities = entities.map_err(|error| error.to_string())?;
     for path in ["/clock", "/faults", "/connections", "/topology"] {
         gathering.keep(path, None).await;
@@ -54,20 +54,20 @@ pub(super) async fn gather(
     answers.insert("/entities".to_owned(), entities);
     Ok(json!({
         "namespace": namespace,
-        "place": inspector::place(namespace, evidence),
+        "place": inspector::fragment(namespace, evidence),
         "answers": answers,
     }))
 }
 
-struct Gathering<'a> {
+struct Collector<'a> {
     backend: &'a dyn Backend,
     /// By path, and by entity for answers about one: `/messages?entity=orders`.
     answers: Map<String, Value>,
     /// How many messages were included with all properties.
-    whole: usize,
+    detailed: usize,
 }
 
-impl Gathering<'_> {
+impl Collector<'_> {
     /// Requests, stores and returns an answer; `None` if the request fails.
     async fn keep(&mut self, path: &str, entity: Option<&str>) -> Option<&Value> {
         let query = entity.map(|entity| ("entity", entity));
@@ -75,7 +75,7 @@ impl Gathering<'_> {
         if path == "/messages" {
             query.push(("limit", LISTED));
         }
-        let answer = self.backend.answer(path, &query).await.ok()?;
+        let answer = self.backend.get_json(path, &query).await.ok()?;
         let key = match entity {
             Some(entity) => format!("{path}?entity={entity}"),
             None => path.to_owned(),
@@ -91,7 +91,7 @@ impl Gathering<'_> {
         while events.len() < EVENTS {
             let mut query = vec![("order", "newest"), ("limit", PAGE)];
             query.extend(before.as_deref().map(|before| ("before", before)));
-            let Ok(mut page) = self.backend.answer("/timeline", &query).await else {
+            let Ok(mut page) = self.backend.get_json("/timeline", &query).await else {
                 break;
             };
             let Some(found) = page["events"].as_array_mut().map(std::mem::take) else {
@@ -143,10 +143,10 @@ impl Gathering<'_> {
             return;
         };
         let listed = listed["messages"].as_array().cloned().unwrap_or_default();
-        for message in listed.iter().take(WHOLE - self.whole) {
+        for message in listed.iter().take(DETAILED - self.detailed) {
             let path = format!("/messages/{}", message["sequence_number"]);
             self.keep(&path, Some(address)).await;
-            self.whole += 1;
+            self.detailed += 1;
         }
     }
 }

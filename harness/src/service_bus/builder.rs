@@ -9,7 +9,7 @@ use super::{Options, ServiceBus};
 use crate::container::{self, ContainerOptions};
 use crate::{
     action::Action,
-    address::Place,
+    address::ListenAddress,
     background::Background,
     catalog, connections,
     data::Data,
@@ -21,7 +21,7 @@ use crate::{
     process::{self, ProcessOptions},
     remote::{self, RemoteOptions},
     running::Started,
-    shared::{self, Terms},
+    shared::{self, EmulatorOptions},
     topology::{Topology, text_of},
 };
 
@@ -135,13 +135,13 @@ impl Builder {
     /// `ServiceBus` with the same directory continue. One `ServiceBus` uses it at a time. It is created if it does not
     /// exist, and is not removed.
     pub fn data(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.data = Some(Data::In(directory.into()));
+        self.data = Some(Data::Directory(directory.into()));
         self
     }
 
     /// As [`Self::data`], with a new temporary directory, which is removed when the namespace ends.
     pub fn durable(mut self) -> Self {
-        self.data = Some(Data::Fresh);
+        self.data = Some(Data::NewTemporary);
         self
     }
 
@@ -177,7 +177,7 @@ impl Builder {
         mut self,
         started_at: &'static Location<'static>,
     ) -> Result<ServiceBus, Error> {
-        self.data = self.data.map(Data::made);
+        self.data = self.data.map(Data::choose_directory);
         let within = connections::within(self.within)?;
         let mode = self.mode.map_or_else(Mode::from_env, Ok)?;
         let mut config = match &self.topology {
@@ -190,12 +190,12 @@ impl Builder {
             ));
         }
         let declared = catalog::declared(&config);
-        let place = match mode {
-            Mode::InProcess | Mode::Process => Place::of_system()?,
+        let listen = match mode {
+            Mode::InProcess | Mode::Process => ListenAddress::detect()?,
             // These modes start no emulator at a place.
-            Mode::Container | Mode::Namespace => Place::Anywhere,
+            Mode::Container | Mode::Namespace => ListenAddress::Random,
         };
-        let is_shared = self.shares(mode, place, &config);
+        let is_shared = self.shares_emulator(mode, listen, &config);
         let keys = match mode {
             // Such a namespace has only its owner's keys.
             Mode::Namespace => Keys::default(),
@@ -212,15 +212,15 @@ impl Builder {
         };
         let started = match is_shared && mode != Mode::Container {
             true => {
-                self.join(&background, mode, place, &text_of(&config))
+                self.join(&background, mode, listen, &text_of(&config))
                     .await?
             }
             false => {
-                let file_lock = match place.waiting() {
+                let file_lock = match listen.pending_lock() {
                     Some(waiting) => Some(background.spawn(waiting.take()).await?),
                     None => None,
                 };
-                let starting = self.start_in(&background, mode, place, Some(config), is_shared);
+                let starting = self.start_in(&background, mode, listen, Some(config), is_shared);
                 Started {
                     file_lock,
                     ..starting.await?
@@ -235,24 +235,27 @@ impl Builder {
             within,
             data: self.data.clone(),
         };
-        let entrance = observer::entrance(&started)?;
-        let servicebus = ServiceBus::new(mode, background, started, entrance, declared, options)?;
+        let client_access = observer::client_access(&started)?;
+        let servicebus =
+            ServiceBus::new(mode, background, started, client_access, declared, options)?;
         if let Some(topology) = &self.topology {
-            servicebus.put_messages(topology).await?;
+            servicebus.send_declared_messages(topology).await?;
         }
         Ok(servicebus)
     }
 
     /// Returns whether the namespace shares an emulator. Namespaces share a container, or an emulator at the only address,
     /// whenever possible.
-    fn shares(&self, mode: Mode, place: Place, config: &Config) -> bool {
+    fn shares_emulator(&self, mode: Mode, listen: ListenAddress, config: &Config) -> bool {
         let can = self.seed.is_none() && self.data.is_none() && !declares_keys(config);
-        match (mode, place) {
+        match (mode, listen) {
             (Mode::Container, _) => can,
-            (Mode::InProcess | Mode::Process, Place::Only(_)) => {
+            (Mode::InProcess | Mode::Process, ListenAddress::Fixed(_)) => {
                 can && config.namespaces.len() == 1
             }
-            (Mode::InProcess | Mode::Process, Place::Anywhere) | (Mode::Namespace, _) => false,
+            (Mode::InProcess | Mode::Process, ListenAddress::Random) | (Mode::Namespace, _) => {
+                false
+            }
         }
     }
 
@@ -265,13 +268,13 @@ impl Builder {
         &self,
         background: &Arc<Background>,
         mode: Mode,
-        place: Place,
+        listen: ListenAddress,
         config: Option<Config>,
         is_shared: bool,
     ) -> Result<Started, Error> {
         match mode {
             #[cfg(not(feature = "in-process"))]
-            Mode::InProcess => Err(not_built(mode)),
+            Mode::InProcess => Err(missing_feature(mode)),
             #[cfg(feature = "in-process")]
             Mode::InProcess => {
                 if self.data.is_some() && !cfg!(feature = "durable") {
@@ -282,16 +285,18 @@ impl Builder {
                     ));
                 }
                 let data = self.data.as_ref();
-                crate::in_process::start(background, config, self.seed, self.ports, place, data)
+                crate::in_process::start(background, config, self.seed, self.ports, listen, data)
                     .await
             }
             Mode::Process => {
                 let options = ProcessOptions {
                     binary: self.binary.clone(),
                     // After the namespace, others may need the emulator, its address or its directory.
-                    may_stay: config.is_some() && place == Place::Anywhere && self.data.is_none(),
+                    may_outlive_test: config.is_some()
+                        && listen == ListenAddress::Random
+                        && self.data.is_none(),
                     data: self.data.clone(),
-                    place,
+                    listen,
                     topology: config.as_ref().map(text_of),
                     seed: self.seed,
                     ready_within: self.ready_within.unwrap_or(READY_WITHIN),
@@ -302,7 +307,7 @@ impl Builder {
             #[cfg(feature = "container")]
             Mode::Container => {
                 let options = ContainerOptions {
-                    is_alone: !is_shared,
+                    is_dedicated: !is_shared,
                     topology: text_of(&config.unwrap_or_default()),
                     seed: self.seed,
                     data: self.data.clone(),
@@ -312,7 +317,7 @@ impl Builder {
                 container::start(background, options).await
             }
             #[cfg(not(feature = "container"))]
-            Mode::Container => Err(not_built(mode)),
+            Mode::Container => Err(missing_feature(mode)),
             Mode::Namespace => {
                 let options = RemoteOptions {
                     connection_string: self.connection_string.clone(),
@@ -330,23 +335,23 @@ impl Builder {
         &self,
         background: &Arc<Background>,
         mode: Mode,
-        place: Place,
+        listen: ListenAddress,
         topology: &str,
     ) -> Result<Started, Error> {
-        let terms = Terms {
+        let options = EmulatorOptions {
             mode,
             binary: self.binary.clone(),
             ports: self.ports,
-            place,
+            listen,
         };
-        let start = async || self.start_in(background, mode, place, None, false).await;
-        shared::join(background, terms, topology, start).await
+        let start = async || self.start_in(background, mode, listen, None, false).await;
+        shared::join(background, options, topology, start).await
     }
 }
 
 /// The feature of a mode has the mode's name.
 #[cfg(not(all(feature = "container", feature = "in-process")))]
-fn not_built(mode: Mode) -> Error {
+fn missing_feature(mode: Mode) -> Error {
     let sentence = format!(
         "mode \"{mode}\" needs the feature `{mode}` of servicebus-harness, which is off; turn it on in Cargo.toml: servicebus-harness = {{ …, features = [\"{mode}\"] }}"
     );

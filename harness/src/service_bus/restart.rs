@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::ServiceBus;
-use crate::{action::Action, connections::Connections, error::Error, running::Ending};
+use crate::{action::Action, connections::Connections, error::Error, running::Termination};
 
 impl ServiceBus {
     /// Shuts the emulator down gracefully and restarts it: clients are notified and disconnected, and locked messages become
@@ -17,7 +17,7 @@ impl ServiceBus {
     /// because then nothing is stored, or if the emulator does not start again.
     #[track_caller]
     pub fn restart(&self) -> Action<'_, ()> {
-        Action::new(self.start_again(Ending::Stop))
+        Action::new(self.restart_with(Termination::Stop))
     }
 
     /// Kills the emulator and restarts it: connections break without a close frame, and operations that are not in the data
@@ -30,21 +30,21 @@ impl ServiceBus {
     /// As [`Self::restart`] does.
     #[track_caller]
     pub fn crash(&self) -> Action<'_, ()> {
-        Action::new(self.start_again(Ending::Crash))
+        Action::new(self.restart_with(Termination::Crash))
     }
 
-    async fn start_again(&self, ending: Ending) -> Result<(), Error> {
+    async fn restart_with(&self, termination: Termination) -> Result<(), Error> {
         if self.data.is_none() {
             return Err(Error::start(
                 "this namespace is in memory alone, and nothing of it would be left; start it with `ServiceBus::builder().durable()`, or with `data` and a directory",
             ));
         }
-        let restarted = self.running.restart(ending);
+        let restarted = self.running.restart(termination);
         let start = |connections: Arc<Connections>| async move {
-            connections.backend.remember().await?;
+            connections.backend.save_record().await?;
             restarted.await?;
-            connections.amqp.forget().await;
-            connections.backend.go_on(ending).await?;
+            connections.amqp.reset().await;
+            connections.backend.continue_record(termination).await?;
             Ok(())
         };
         self.connections.run(start).await

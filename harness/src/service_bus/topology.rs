@@ -9,12 +9,12 @@ use crate::{
     clients::{LockedMessage, SubQueueClient},
     error::Error,
     keys,
-    shared::is_made_up,
-    topology::{Declared, NAMESPACE, Topology},
+    shared::is_generated,
+    topology::{DeclaredMessage, NAMESPACE, Topology},
 };
 
 /// The largest number of messages that one request deletes.
-const MOST_DELETED: u32 = 500;
+const MAX_DELETED: u32 = 500;
 
 impl ServiceBus {
     /// Returns the current entities as a topology, to start another namespace with, or to store in a file.
@@ -29,18 +29,18 @@ impl ServiceBus {
     pub fn topology(&self) -> Action<'_, Topology> {
         Action::new(async move {
             let mut document = self.connections.ask(|backend| backend.topology()).await?;
-            forget_entrance(&mut document, self.connections.amqp.key_name());
+            remove_access_settings(&mut document, self.connections.amqp.key_name());
             Ok(Topology::exported(format!("{document:#}")))
         })
     }
 }
 
 /// Removes how the namespace is reached, which another namespace must not share.
-fn forget_entrance(document: &mut Value, own: &str) {
+fn remove_access_settings(document: &mut Value, own: &str) {
     let Some(namespace) = document.pointer_mut("/UserConfig/Namespaces/0") else {
         return;
     };
-    if namespace["Name"].as_str().is_some_and(is_made_up) {
+    if namespace["Name"].as_str().is_some_and(is_generated) {
         namespace["Name"] = NAMESPACE.into();
     }
     let Some(block) = namespace["Emulator"].as_object_mut() else {
@@ -61,13 +61,13 @@ fn forget_entrance(document: &mut Value, own: &str) {
 
 impl ServiceBus {
     /// Sends the declared messages: dead letters first, while their queues are empty.
-    pub(crate) async fn put_messages(&self, topology: &Topology) -> Result<(), Error> {
+    pub(crate) async fn send_declared_messages(&self, topology: &Topology) -> Result<(), Error> {
         let (dead, live): (Vec<_>, Vec<_>) = topology
             .messages
             .iter()
             .partition(|declared| declared.dead_letter.is_some());
         for declared in dead.into_iter().chain(live) {
-            let put = put(declared, self).await;
+            let put = send_declared(declared, self).await;
             put.map_err(|error| {
                 let what = "cannot put the messages of the topology into the namespace";
                 Error::start(format!("{what}: {error}"))
@@ -77,7 +77,7 @@ impl ServiceBus {
     }
 }
 
-async fn put(declared: &Declared, servicebus: &ServiceBus) -> Result<(), Error> {
+async fn send_declared(declared: &DeclaredMessage, servicebus: &ServiceBus) -> Result<(), Error> {
     let subscription = topic_and_name(&declared.entity);
     let name = subscription.map_or(&*declared.entity, |(topic, _)| topic);
     let (queue, topic) = (servicebus.queue(name), servicebus.topic(name));
@@ -96,11 +96,11 @@ async fn put(declared: &Declared, servicebus: &ServiceBus) -> Result<(), Error> 
     };
     let session = declared.message.session_id.as_deref();
     let locked = match subscription {
-        None => received(&queue, session).await?,
+        None => receive_only(&queue, session).await?,
         Some((topic, name)) => {
             let subscription = servicebus.subscription(topic, name);
-            let locked = received(&subscription, session).await?;
-            delete_beside(&subscription, servicebus).await?;
+            let locked = receive_only(&subscription, session).await?;
+            delete_from_other_subscriptions(&subscription, servicebus).await?;
             locked
         }
     };
@@ -109,7 +109,10 @@ async fn put(declared: &Declared, servicebus: &ServiceBus) -> Result<(), Error> 
 }
 
 /// Receives the only message of a queue, subscription or session.
-async fn received(client: &SubQueueClient, session: Option<&str>) -> Result<LockedMessage, Error> {
+async fn receive_only(
+    client: &SubQueueClient,
+    session: Option<&str>,
+) -> Result<LockedMessage, Error> {
     let declared = client.declared().await;
     match session.filter(|_| declared.is_some_and(|declared| declared.requires_session)) {
         None => client.receive().result().await,
@@ -121,7 +124,10 @@ async fn received(client: &SubQueueClient, session: Option<&str>) -> Result<Lock
 }
 
 /// Deletes the messages of the topic's other subscriptions.
-async fn delete_beside(client: &SubQueueClient, servicebus: &ServiceBus) -> Result<(), Error> {
+async fn delete_from_other_subscriptions(
+    client: &SubQueueClient,
+    servicebus: &ServiceBus,
+) -> Result<(), Error> {
     let topic_of = |path| topic_and_name(path).map(|(topic, _)| topic);
     let catalog = client.catalog().await;
     for beside in catalog.of_kind(EntityKind::Subscription) {
@@ -131,7 +137,7 @@ async fn delete_beside(client: &SubQueueClient, servicebus: &ServiceBus) -> Resu
         }
         let (topic, name) = topic_and_name(&beside.name).expect("it is beside a subscription");
         let beside = servicebus.subscription(topic, name);
-        beside.delete_messages(MOST_DELETED).result().await?;
+        beside.delete_messages(MAX_DELETED).result().await?;
     }
     Ok(())
 }

@@ -64,7 +64,7 @@ pub(crate) fn of(namespaces: Vec<Value>) -> String {
 }
 
 /// The largest number of files that the error for a missing file names.
-const MOST_NAMES: usize = 10;
+const MAX_NAMES: usize = 10;
 
 /// Returns the path of the file, and its text.
 pub(crate) fn read(path: &Path) -> Result<(PathBuf, String), Error> {
@@ -85,12 +85,12 @@ pub(crate) fn read(path: &Path) -> Result<(PathBuf, String), Error> {
     Err(Error::topology(format!(
         "no topology file at {}; {}",
         paths.join(" nor at "),
-        advice(&tried)
+        existing_files(&tried)
     )))
 }
 
 /// Lists the files that exist instead, or says where the harness looks.
-fn advice(tried: &[PathBuf]) -> String {
+fn existing_files(tried: &[PathBuf]) -> String {
     let mut directories = tried.iter().filter_map(|path| path.parent());
     let found = directories.find_map(|directory| {
         let mut names = json_files(directory);
@@ -112,7 +112,7 @@ fn json_files(directory: &Path) -> Vec<String> {
 
 /// Joins the first names, and the number of the others.
 fn listed(names: &[String]) -> String {
-    let shown = names.len().min(MOST_NAMES);
+    let shown = names.len().min(MAX_NAMES);
     let more = match names.len() - shown {
         0 => String::new(),
         more => format!(" and {more} more"),

@@ -242,7 +242,7 @@ fn rules() -> Value {
 }
 
 #[test]
-fn what_is_written_is_accepted() {
+fn written_topologies_are_valid() {
     let resolved = full().resolve().expect("everything is legal");
     let namespace = &resolved.config.namespaces[0];
     assert_eq!(namespace.queues.len(), 3);
@@ -253,7 +253,7 @@ fn what_is_written_is_accepted() {
 }
 
 #[test]
-fn a_rule_that_is_wrong_is_told_with_its_place() {
+fn an_invalid_rule_is_reported_with_its_path() {
     let wrong = [
         Rule::sql("a", "a ="),
         Rule::all("b").action("SET a"),
@@ -284,7 +284,7 @@ fn a_rule_that_is_wrong_is_told_with_its_place() {
 }
 
 #[test]
-fn every_word_is_accepted() {
+fn every_setting_value_is_accepted() {
     let statuses = [
         EntityStatus::Active,
         EntityStatus::Disabled,
@@ -339,12 +339,12 @@ fn the_defaults_are_those_of_the_emulator() {
 }
 
 #[test]
-fn settings_left_alone_are_not_written() {
+fn unset_settings_are_not_written() {
     assert_eq!(namespace(&Topology::new()).get("Emulator"), None);
 }
 
 #[test]
-fn mistakes_have_the_words_of_a_file() {
+fn builder_errors_equal_those_of_a_file() {
     let topology = Topology::new()
         .queue(
             Queue::new("orders")

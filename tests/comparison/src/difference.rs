@@ -75,7 +75,7 @@ impl Comparison {
                 ledger,
             ));
         }
-        let vanished = vanished(&cases, ledger);
+        let vanished = unmatched_entries(&cases, ledger);
         Self {
             left: left.target,
             right: right.target,
@@ -164,7 +164,8 @@ fn lines(run: Option<CaseRun>) -> Vec<Observation> {
         value: normalised(&observation.value),
         ..observation
     });
-    let (heard, observed): (Vec<_>, Vec<_>) = observed.partition(|observation| observation.on_wire);
+    let (recorded, observed): (Vec<_>, Vec<_>) =
+        observed.partition(|observation| observation.on_wire);
     let (mut aside, ordered): (Vec<_>, Vec<_>) = observed
         .into_iter()
         .partition(|observation| observation.aside);
@@ -178,7 +179,7 @@ fn lines(run: Option<CaseRun>) -> Vec<Observation> {
         }),
     };
     let observed = ordered.into_iter().chain(aside);
-    observed.chain(heard).chain(outcome).collect()
+    observed.chain(recorded).chain(outcome).collect()
 }
 
 /// Lays two lists side by side: what both have in the same order stands beside itself, and between that, what is about
@@ -247,7 +248,7 @@ fn row(left: Option<&Observation>, right: Option<&Observation>) -> Difference {
 }
 
 /// What the ledger knows and no case observed: its entry may go, if its cases were compared.
-fn vanished(cases: &[Compared], ledger: &Ledger) -> Vec<Known> {
+fn unmatched_entries(cases: &[Compared], ledger: &Ledger) -> Vec<Known> {
     let unseen = ledger.known.iter().filter(|known| {
         let mut meant = cases.iter().filter(|compared| {
             compared.case == known.case
@@ -289,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_alike_stands_side_by_side() {
+    fn equal_observations_are_aligned() {
         let left = list(&[
             ("send", "ok"),
             ("a message", "1"),
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn order_counts_and_ids_do_not() {
+    fn order_is_compared_and_ids_are_not() {
         let id = "0f8fad5b-d9cb-469f-a165-70867728950e";
         let left = run("l", &[("m", "1"), ("m", "2"), ("id", id)], Outcome::Ok);
         let right = run(
@@ -357,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_checked_is_compared_as_far_as_it_goes() {
+    fn uncheckable_cases_are_compared_up_to_their_end() {
         let left = run("l", &[("m", "1"), ("m", "2")], Outcome::Ok);
         let stopped = |value| {
             let outcome = Outcome::Uncheckable("the record".to_owned());

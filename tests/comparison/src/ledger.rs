@@ -142,7 +142,7 @@ mod tests {
     const ENTRY: &str = r#"{"id":"1","case":"a::","what":"w","right":"r","source":"s","date":"d"}"#;
 
     #[test]
-    fn an_entry_stands_for_what_it_says_and_nothing_else() {
+    fn an_entry_matches_only_its_own_difference() {
         let ledger = Ledger::parse(&format!("[{ENTRY}]"), Path::new("l")).unwrap();
         let difference = |right: &str| Difference {
             what: "w".to_owned(),

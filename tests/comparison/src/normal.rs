@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_times_and_hosts_are_alike() {
+    fn ids_times_and_hosts_are_normalized() {
         let cases = [
             (
                 "TrackingId:0f8fad5b-d9cb-469f-a165-70867728950e_G12, SystemTracker:h, Timestamp:2026-11-22T03:04:05",

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_ok_failed_or_nothing() {
+    fn an_outcome_is_ok_failed_or_uncheckable() {
         assert_eq!(Outcome::read(true, ""), Outcome::Ok);
         assert_eq!(
             Outcome::read(false, &output("left: 1\nright: 2")),
@@ -104,7 +104,7 @@ mod tests {
 }
 
 /// Most observations that are read of one case, and as many of its exchanges on the wire.
-pub(super) const MOST: usize = 2_000;
+pub(super) const MAX_RECORDED: usize = 2_000;
 
 /// One thing that a case observed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -133,5 +133,5 @@ pub(super) fn read(file: &Path) -> io::Result<Vec<Observation>> {
     let whole = text
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok());
-    Ok(whole.take(MOST).collect())
+    Ok(whole.take(MAX_RECORDED).collect())
 }

@@ -55,7 +55,7 @@ enum Side {
 
 /// What the namespaces of a case are told.
 #[derive(Debug, Clone)]
-pub(crate) struct Terms {
+pub(crate) struct RecorderOptions {
     /// What is changed of their topologies.
     pub(crate) changes: Value,
     /// The file of the authorities to trust, where namespaces are dialled over TLS.
@@ -74,16 +74,16 @@ pub(crate) struct CaseRecorder {
 /// What the harness asks.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Question {
+enum RecorderRequest {
     /// What a namespace is to hold.
     Topology { topology: String },
     /// How clients are to come to a namespace.
-    Opened(Opened),
+    NamespaceEndpoints(NamespaceEndpoints),
 }
 
 /// A namespace that clients can come to.
 #[derive(Deserialize)]
-struct Opened {
+struct NamespaceEndpoints {
     /// As its connection strings have it.
     host: String,
     amqp: SocketAddr,
@@ -96,14 +96,14 @@ struct Opened {
 
 impl CaseRecorder {
     /// Listens for what the harness asks.
-    pub(crate) fn start(runtime: &Runtime, terms: Terms) -> io::Result<Self> {
+    pub(crate) fn start(runtime: &Runtime, options: RecorderOptions) -> io::Result<Self> {
         let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
         let address = listener.local_addr()?;
         let (has_ended, ended) = oneshot::channel();
         Ok(Self {
             address,
             has_ended,
-            serving: runtime.spawn(serve(listener, terms, ended)),
+            serving: runtime.spawn(serve(listener, options, ended)),
         })
     }
 
@@ -116,55 +116,55 @@ impl CaseRecorder {
 
 async fn serve(
     listener: TcpListener,
-    terms: Terms,
+    options: RecorderOptions,
     mut ended: oneshot::Receiver<()>,
 ) -> Vec<Observation> {
-    let (mut namespaces, mut heard) = (JoinSet::new(), Vec::new());
+    let (mut namespaces, mut recorded) = (JoinSet::new(), Vec::new());
     loop {
         tokio::select! {
             accepted = listener.accept() => {
                 if let Ok((connection, _)) = accepted {
-                    namespaces.spawn(answer(connection, terms.clone()));
+                    namespaces.spawn(answer(connection, options.clone()));
                 }
             }
-            Some(answered) = namespaces.join_next() => heard.extend(answered.into_iter().flatten().flatten()),
+            Some(answered) = namespaces.join_next() => recorded.extend(answered.into_iter().flatten().flatten()),
             _ = &mut ended => break,
         }
     }
     while let Some(answered) = namespaces.join_next().await {
-        heard.extend(answered.into_iter().flatten().flatten());
+        recorded.extend(answered.into_iter().flatten().flatten());
     }
-    heard
+    recorded
 }
 
 /// Answers one question. How clients come to a namespace holds until the harness closes its connection; what was heard
 /// by then is returned, and told by closing.
-async fn answer(connection: TcpStream, terms: Terms) -> io::Result<Vec<Observation>> {
+async fn answer(connection: TcpStream, options: RecorderOptions) -> io::Result<Vec<Observation>> {
     let (read, mut write) = connection.into_split();
     let mut lines = BufReader::new(read).lines();
     let Some(line) = lines.next_line().await? else {
         return Ok(Vec::new());
     };
-    let opened = match serde_json::from_str(&line)? {
-        Question::Topology { topology } => {
-            let changed = changes::applied(&topology, &terms.changes);
-            say(&mut write, &json!({ "topology": changed })).await?;
+    let endpoints = match serde_json::from_str(&line)? {
+        RecorderRequest::Topology { topology } => {
+            let changed = changes::applied(&topology, &options.changes);
+            write_response(&mut write, &json!({ "topology": changed })).await?;
             return Ok(Vec::new());
         }
-        Question::Opened(opened) => opened,
+        RecorderRequest::NamespaceEndpoints(endpoints) => endpoints,
     };
-    let trace = Arc::new(Trace::new(opened.host.clone()));
-    let listeners = match open(&opened, &terms, &trace).await {
+    let trace = Arc::new(Trace::new(endpoints.host.clone()));
+    let listeners = match open(&endpoints, &options, &trace).await {
         Ok(listeners) => listeners,
         Err(error) => {
-            say(&mut write, &json!({ "error": error.to_string() })).await?;
+            write_response(&mut write, &json!({ "error": error.to_string() })).await?;
             return Ok(Vec::new());
         }
     };
     let address = listeners.address;
-    let custom_endpoint = (!has_address(&opened.host)).then(|| format!("amqps://{address}"));
-    let entrance = json!({ "address": address, "custom_endpoint": custom_endpoint });
-    say(&mut write, &entrance).await?;
+    let custom_endpoint = (!has_address(&endpoints.host)).then(|| format!("amqps://{address}"));
+    let access = json!({ "address": address, "custom_endpoint": custom_endpoint });
+    write_response(&mut write, &access).await?;
     // A process that was killed resets its connection, which ends the recording like any other end.
     while let Ok(Some(_)) = lines.next_line().await {}
     drop(listeners);
@@ -172,38 +172,44 @@ async fn answer(connection: TcpStream, terms: Terms) -> io::Result<Vec<Observati
 }
 
 async fn open(
-    opened: &Opened,
-    terms: &Terms,
+    endpoints: &NamespaceEndpoints,
+    options: &RecorderOptions,
     trace: &Arc<Trace>,
 ) -> io::Result<listeners::Listeners> {
-    let secure = match (opened.secure, &terms.authorities) {
+    let secure = match (endpoints.secure, &options.authorities) {
         (false, _) => None,
-        (true, Some(authorities)) => Some(Secure::new(authorities, &opened.host)?),
+        (true, Some(authorities)) => Some(Secure::new(authorities, &endpoints.host)?),
         (true, None) => {
-            let text = format!("nothing says which authorities to trust at {}", opened.host);
+            let text = format!(
+                "nothing says which authorities to trust at {}",
+                endpoints.host
+            );
             return Err(io::Error::other(text));
         }
     };
-    listeners::open(&routes(opened), secure, trace).await
+    listeners::open(&routes(endpoints), secure, trace).await
 }
 
-async fn say(to: &mut OwnedWriteHalf, answer: &Value) -> io::Result<()> {
+async fn write_response(to: &mut OwnedWriteHalf, answer: &Value) -> io::Result<()> {
     to.write_all(format!("{answer}\n").as_bytes()).await
 }
 
 /// The listeners to stand before. Clients that come over TLS go on without it, unless the namespace is dialled over TLS.
 /// Where clients keep the namespace's name the custom endpoint is for AMQP alone.
-fn routes(opened: &Opened) -> Vec<Route> {
-    let inside = |endpoint: SocketAddr, plain: SocketAddr| match opened.secure {
+fn routes(endpoints: &NamespaceEndpoints) -> Vec<Route> {
+    let inside = |endpoint: SocketAddr, plain: SocketAddr| match endpoints.secure {
         true => endpoint,
         false => plain,
     };
-    let amqps = (opened.amqps.port(), inside(opened.amqps, opened.amqp));
+    let amqps = (
+        endpoints.amqps.port(),
+        inside(endpoints.amqps, endpoints.amqp),
+    );
     let mut routes = BTreeMap::from([amqps]);
-    if has_address(&opened.host) {
-        let https = opened.https.into_iter();
-        routes.extend(https.map(|https| (https.port(), inside(https, opened.http))));
-        routes.extend([opened.amqp, opened.http].map(|endpoint| (endpoint.port(), endpoint)));
+    if has_address(&endpoints.host) {
+        let https = endpoints.https.into_iter();
+        routes.extend(https.map(|https| (https.port(), inside(https, endpoints.http))));
+        routes.extend([endpoints.amqp, endpoints.http].map(|endpoint| (endpoint.port(), endpoint)));
     }
     let routes = routes.into_iter().map(|(port, to)| Route { port, to });
     routes.collect()

@@ -17,7 +17,7 @@ use tokio::runtime::{self, Runtime};
 
 use crate::{
     CaseRun, Outcome, Target, outcome, random_number,
-    recorder::{CaseRecorder, Terms},
+    recorder::{CaseRecorder, RecorderOptions},
     target::{self, AUTHORITIES_VARIABLE},
 };
 
@@ -204,24 +204,24 @@ impl Suite {
             source,
         };
         let dir = TempDir::new().map_err(failed)?;
-        let mut terms = Terms {
+        let mut options = RecorderOptions {
             changes: target.changes().clone(),
             authorities: None,
         };
         if let Some(said) = target.authorities() {
             target::write(&dir.authorities(), said).map_err(failed)?;
-            terms.authorities = Some(dir.authorities());
+            options.authorities = Some(dir.authorities());
         }
-        let recorder = CaseRecorder::start(recording, terms).map_err(failed)?;
-        let played = self.play(case, target, recorder.address, &dir);
-        let heard = recorder.finish(recording);
+        let recorder = CaseRecorder::start(recording, options).map_err(failed)?;
+        let played = self.run_process(case, target, recorder.address, &dir);
+        let recorded = recorder.finish(recording);
         let (status, output) = played.map_err(failed)?;
         let outcome = match status {
             Some(status) => Outcome::read(status.success(), &output),
             None => Outcome::Failed(format!("did not end within {} s", CASE_WITHIN.as_secs())),
         };
         let mut observations = outcome::read(&dir.observations()).map_err(failed)?;
-        observations.extend(heard.into_iter().take(outcome::MOST));
+        observations.extend(recorded.into_iter().take(outcome::MAX_RECORDED));
         Ok(CaseRun {
             case: case.to_owned(),
             outcome,
@@ -230,7 +230,7 @@ impl Suite {
     }
 
     /// Runs one case; without a status it was killed.
-    fn play(
+    fn run_process(
         &self,
         case: &str,
         target: &Target,
@@ -250,7 +250,7 @@ impl Suite {
             .stdin(Stdio::null())
             .stdout(fs::File::create(dir.output())?)
             .stderr(fs::File::create(dir.errors())?);
-        let status = ended(&mut command.spawn()?)?;
+        let status = exit_status(&mut command.spawn()?)?;
         let mut output = String::new();
         for file in [dir.output(), dir.errors()] {
             output += &String::from_utf8_lossy(&fs::read(file)?);
@@ -259,7 +259,7 @@ impl Suite {
     }
 }
 
-fn ended(child: &mut Child) -> io::Result<Option<ExitStatus>> {
+fn exit_status(child: &mut Child) -> io::Result<Option<ExitStatus>> {
     let since = Instant::now();
     loop {
         if let Some(status) = child.try_wait()? {

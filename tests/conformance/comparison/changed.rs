@@ -37,7 +37,7 @@ const SETTINGS: [(&str, &str, &str); 14] = [
     ),
     (
         "failed forwards are kept apart",
-        "conformance::forwarding::what_cannot_go_on_may_be",
+        "conformance::forwarding::failed_forwards_can_use_the_dead_letter_queue",
         r#"{"Emulator":{"FailedForwards":"transfer-dead-letter"}}"#,
     ),
     (
@@ -47,22 +47,22 @@ const SETTINGS: [(&str, &str, &str); 14] = [
     ),
     (
         "more deliveries are allowed",
-        "conformance::sessions::messages::a_message_at_its_last",
+        "conformance::sessions::messages::a_dead_lettered_session_message_unblocks_later_ones",
         r#"{"Queue":{"MaxDeliveryCount":4}}"#,
     ),
     (
         "locks last longer",
-        "conformance::locks::renewing_after",
+        "conformance::locks::renewal_after_lock_expiry_fails",
         r#"{"Queue":{"LockDuration":"PT5M"}}"#,
     ),
     (
         "duplicates are kept",
-        "conformance::duplicates::the_second_of_two",
+        "conformance::duplicates::a_duplicate_is_accepted_and_dropped",
         r#"{"Queue":{"RequiresDuplicateDetection":false}}"#,
     ),
     (
         "duplicates are forgotten sooner",
-        "conformance::duplicates::an_id_is_remembered",
+        "conformance::duplicates::a_completed_message_id_stays_in_the_duplicate_window",
         r#"{"Queue":{"DuplicateDetectionHistoryTimeWindow":"PT20S"}}"#,
     ),
     (
@@ -72,12 +72,12 @@ const SETTINGS: [(&str, &str, &str); 14] = [
     ),
     (
         "nothing is forwarded",
-        "conformance::forwarding::a_message_goes_on",
+        "conformance::forwarding::a_forwarded_message_is_unchanged_with_a_new_sequence_number",
         r#"{"Queue":{"ForwardTo":""}}"#,
     ),
     (
         "queues have more room",
-        "conformance::limits::a_full_queue",
+        "conformance::limits::a_full_queue_refuses_messages_until_space_is_free",
         r#"{"Queue":{"MaxSizeInMegabytes":1024}}"#,
     ),
     (
@@ -87,7 +87,7 @@ const SETTINGS: [(&str, &str, &str); 14] = [
     ),
     (
         "rules select everything",
-        "conformance::topics::a_batch_is_judged",
+        "conformance::topics::each_message_of_a_batch_is_filtered",
         r#"{"Rule":{"FilterType":"True"}}"#,
     ),
 ];
@@ -102,7 +102,7 @@ struct Change {
 }
 
 #[test]
-fn every_changed_behaviour_is_seen() {
+fn every_changed_behaviour_is_detected() {
     let changes = changes();
     let cases = changes.iter().map(|change| change.case);
     let unchanged = ran(&suite().only(cases), &Target::emulator());

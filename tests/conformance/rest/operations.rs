@@ -25,7 +25,7 @@ fn status(error: &Error) -> Option<StatusCode> {
 }
 
 #[tokio::test]
-async fn what_is_sent_is_received_and_deleted() {
+async fn a_sent_message_is_received_and_deleted() {
     let servicebus = bus().await;
     let orders = queue(&servicebus, "orders");
     orders.send_message("hello", None).await.unwrap();
@@ -74,7 +74,7 @@ async fn a_locked_message_has_all_that_the_sdk_reads() {
 }
 
 #[tokio::test]
-async fn an_unlocked_message_comes_again_and_a_renewed_lock_lasts() {
+async fn an_unlocked_message_is_redelivered_and_a_renewed_lock_lasts() {
     let servicebus = bus().await;
     let orders = queue(&servicebus, "orders");
     orders.send_message("hello", None).await.unwrap();
@@ -92,7 +92,7 @@ async fn an_unlocked_message_comes_again_and_a_renewed_lock_lasts() {
 }
 
 #[tokio::test]
-async fn nothing_there_is_an_empty_answer() {
+async fn a_receive_from_an_empty_queue_is_204() {
     let servicebus = bus().await;
     let orders = queue(&servicebus, "orders");
     let nothing = orders.peek_lock_message2(AT_ONCE).await.unwrap();
@@ -102,7 +102,7 @@ async fn nothing_there_is_an_empty_answer() {
 }
 
 #[tokio::test]
-async fn a_receive_waits_for_what_is_sent_meanwhile() {
+async fn a_receive_waits_for_a_later_message() {
     let servicebus = bus().await;
     let orders = queue(&servicebus, "orders");
     let waiting = tokio::spawn({
@@ -128,7 +128,7 @@ async fn a_topic_is_sent_to_and_its_subscription_received_from() {
 }
 
 #[tokio::test]
-async fn an_entity_that_is_not_there_is_gone() {
+async fn a_missing_entity_is_410() {
     let servicebus = bus().await;
     let unknown = queue(&servicebus, "nobody");
     let refused = unknown.send_message("hello", None).await.unwrap_err();

@@ -12,7 +12,7 @@ use super::{bus, cart};
 use crate::conformance::client::{body, connect, connected, refusal, send, within};
 
 #[tokio::test]
-async fn a_sessions_lock_renewed_in_time_lasts() {
+async fn a_renewed_session_lock_lasts() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "carts", [cart("1", "slow")]).await;
     let mut receiver = accept(&mut client, "carts", "1").await;
@@ -36,7 +36,7 @@ async fn a_sessions_lock_renewed_in_time_lasts() {
 
 /// It is the session that is locked, and its messages with it.
 #[tokio::test]
-async fn the_lock_of_a_message_in_a_session_is_not_renewed_by_itself() {
+async fn a_message_lock_in_a_session_cannot_be_renewed() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "carts", [cart("1", "a")]).await;
     let mut receiver = accept(&mut client, "carts", "1").await;
@@ -49,7 +49,7 @@ async fn the_lock_of_a_message_in_a_session_is_not_renewed_by_itself() {
 }
 
 #[tokio::test]
-async fn what_was_received_under_a_lost_lock_comes_again_and_is_counted() {
+async fn messages_of_a_lost_session_are_redelivered_and_counted() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "carts", [cart("1", "a"), cart("1", "b")]).await;
     let mut receiver = accept(&mut client, "carts", "1").await;
@@ -72,7 +72,7 @@ async fn what_was_received_under_a_lost_lock_comes_again_and_is_counted() {
 }
 
 #[tokio::test]
-async fn requests_of_who_lost_the_session_are_refused() {
+async fn requests_after_a_lost_session_lock_are_refused() {
     let (servicebus, mut client) = connected(bus()).await;
     let mut receiver = accept(&mut client, "carts", "1").await;
     servicebus.clock().advance(Duration::from_secs(61)).await;
@@ -86,7 +86,7 @@ async fn requests_of_who_lost_the_session_are_refused() {
 }
 
 #[tokio::test]
-async fn who_waits_for_a_session_gets_one_whose_lock_ends() {
+async fn a_waiting_receiver_gets_a_session_whose_lock_expires() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "carts", [cart("1", "stuck")]).await;
     let mut stuck = accept(&mut client, "carts", "1").await;

@@ -22,7 +22,7 @@ use crate::conformance::client::{
 };
 
 #[tokio::test]
-async fn an_abandoned_message_is_the_next_one_again() {
+async fn an_abandoned_session_message_is_next_again() {
     let (servicebus, mut client) = connected(bus()).await;
     let messages = ["a", "b", "c", "d"].map(|text| cart("1", text));
     send(&mut client, "carts", messages).await;
@@ -47,7 +47,7 @@ async fn an_abandoned_message_is_the_next_one_again() {
 }
 
 #[tokio::test]
-async fn a_deferred_message_is_received_by_who_holds_its_session() {
+async fn a_deferred_message_is_received_by_the_session_holder() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "carts", [cart("1", "a"), cart("1", "b")]).await;
     let mut receiver = accept(&mut client, "carts", "1").await;
@@ -79,7 +79,7 @@ async fn a_deferred_message_is_received_by_who_holds_its_session() {
 }
 
 #[tokio::test]
-async fn a_session_receiver_peeks_at_its_session_alone() {
+async fn a_session_receiver_peeks_only_its_session() {
     let (servicebus, mut client) = connected(bus()).await;
     let messages = [cart("1", "a"), cart("2", "b"), cart("1", "c")];
     send(&mut client, "carts", messages).await;
@@ -97,7 +97,7 @@ async fn a_session_receiver_peeks_at_its_session_alone() {
 }
 
 #[tokio::test]
-async fn dead_letters_are_received_without_a_session_whose_id_they_keep() {
+async fn dead_letters_keep_their_session_id_and_need_no_session() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "carts", [cart("1", "bad"), cart("2", "worse")]).await;
     for session in ["1", "2"] {
@@ -123,7 +123,7 @@ async fn dead_letters_are_received_without_a_session_whose_id_they_keep() {
 }
 
 #[tokio::test]
-async fn a_message_at_its_last_delivery_leaves_its_session_to_those_behind_it() {
+async fn a_dead_lettered_session_message_unblocks_later_ones() {
     let (servicebus, mut client) = connected(bus()).await;
     let messages = [cart("1", "poison"), cart("1", "good")];
     send(&mut client, "limited-carts", messages).await;
@@ -142,7 +142,7 @@ async fn a_message_at_its_last_delivery_leaves_its_session_to_those_behind_it() 
 }
 
 #[tokio::test]
-async fn a_session_queue_takes_no_message_without_a_session_id() {
+async fn a_session_queue_refuses_messages_without_a_session_id() {
     let (servicebus, mut client) = connected(bus()).await;
     let mut sender = sender(&mut client, "carts").await;
     let stray = || ServiceBusMessage::new("stray");
@@ -212,7 +212,7 @@ async fn a_scheduled_message_joins_its_session_when_it_becomes_active() {
 }
 
 #[tokio::test]
-async fn a_reply_finds_the_session_that_the_request_named() {
+async fn a_reply_arrives_in_the_reply_to_session() {
     let (_servicebus, mut client) = connected(bus()).await;
     let mut request = cart("requests", "ask");
     request

@@ -20,7 +20,7 @@ const BODIES: [&str; 3] = ["a", "b", "c"];
 
 /// Each worker takes a session, gives its first message back once, and works it off.
 #[tokio::test]
-async fn every_session_is_worked_off_once_and_in_order() {
+async fn every_session_is_processed_once_and_in_order() {
     let (servicebus, mut client) = connected(bus()).await;
     let messages = BODIES
         .iter()
@@ -50,7 +50,7 @@ async fn every_session_is_worked_off_once_and_in_order() {
 
 /// A client that waits lives on a runtime of its own: with that its connection goes, without a word.
 #[tokio::test]
-async fn who_vanishes_while_waiting_takes_no_session_away() {
+async fn a_lost_waiting_receiver_keeps_no_session() {
     let servicebus = bus().await;
     let connection_string = servicebus.connection_string().to_owned();
     let custom_endpoint = custom_endpoint(&servicebus);

@@ -22,7 +22,7 @@ async fn a_state_is_read_as_it_was_set() {
 
 /// The service answers with a null, for which this SDK has no type. The receiver goes on.
 #[tokio::test]
-async fn that_there_is_no_state_is_an_answer_the_sdk_cannot_read() {
+async fn the_sdk_cannot_read_an_absent_state() {
     let (_servicebus, mut client) = connected(bus()).await;
     let mut receiver = accept(&mut client, "carts", "1").await;
     let error = refusal(within("the answer", receiver.session_state()).await);
@@ -32,7 +32,7 @@ async fn that_there_is_no_state_is_an_answer_the_sdk_cannot_read() {
 }
 
 #[tokio::test]
-async fn a_state_outlives_messages_receivers_and_locks() {
+async fn a_session_state_outlives_messages_receivers_and_locks() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "carts", [cart("1", "a")]).await;
     let mut first = accept(&mut client, "carts", "1").await;
@@ -66,7 +66,7 @@ async fn every_session_of_every_entity_has_its_own_state() {
 }
 
 #[tokio::test]
-async fn a_state_has_256_kibibytes_at_most() {
+async fn a_session_state_has_at_most_256_kibibytes() {
     let (_servicebus, mut client) = connected(bus()).await;
     let mut receiver = accept(&mut client, "carts", "1").await;
     let largest = vec![b'c'; 256 * 1024];

@@ -18,7 +18,7 @@ use crate::conformance::client::{
 };
 
 #[tokio::test]
-async fn configured_rules_are_shown_and_without_any_the_default_one() {
+async fn configured_and_default_rules_are_listed() {
     let (_servicebus, mut client) = connected(bus()).await;
     let all = rules_of(&mut client, "prices", "all").await;
     assert_eq!(names(&all), [RuleProperties::DEFAULT_RULE_NAME]);
@@ -43,7 +43,7 @@ async fn configured_rules_are_shown_and_without_any_the_default_one() {
 }
 
 #[tokio::test]
-async fn what_is_added_is_shown_as_it_was_given() {
+async fn added_rules_are_listed_unchanged() {
     let (_servicebus, mut client) = connected(bus()).await;
     let mut manager = manager(&mut client, "prices", "all").await;
     let whole = CorrelationRuleFilter::builder()
@@ -95,7 +95,7 @@ async fn what_is_added_is_shown_as_it_was_given() {
 }
 
 #[tokio::test]
-async fn rules_take_effect_for_messages_sent_later_and_without_any_nothing_arrives() {
+async fn rules_apply_to_later_messages() {
     let (_servicebus, mut client) = connected(bus()).await;
     let mut manager = manager(&mut client, "prices", "all").await;
     send(&mut client, "prices", [price("before", 50)]).await;
@@ -113,7 +113,7 @@ async fn rules_take_effect_for_messages_sent_later_and_without_any_nothing_arriv
 }
 
 #[tokio::test]
-async fn an_action_changes_its_copy_and_names_its_rule() {
+async fn an_action_modifies_its_copy_and_sets_the_rule_name() {
     let (_servicebus, mut client) = connected(bus()).await;
     let mut manager = manager(&mut client, "prices", "all").await;
     remove(&mut manager, RuleProperties::DEFAULT_RULE_NAME).await;
@@ -140,7 +140,7 @@ async fn an_action_changes_its_copy_and_names_its_rule() {
 }
 
 #[tokio::test]
-async fn a_name_is_taken_once() {
+async fn a_duplicate_rule_name_is_refused() {
     let (_servicebus, mut client) = connected(bus()).await;
     let mut manager = manager(&mut client, "prices", "cheap").await;
     let adding = manager.create_rule("below-ten", TrueRuleFilter);
@@ -150,7 +150,7 @@ async fn a_name_is_taken_once() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_cannot_be_removed() {
+async fn a_missing_rule_cannot_be_removed() {
     let (_servicebus, mut client) = connected(bus()).await;
     let mut manager = manager(&mut client, "prices", "all").await;
     let error = refusal(within("the answer", manager.delete_rule("missing")).await);
@@ -159,7 +159,7 @@ async fn what_is_not_there_cannot_be_removed() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_understood_makes_no_rule() {
+async fn an_invalid_filter_is_refused() {
     let (_servicebus, mut client) = connected(bus()).await;
     let mut manager = manager(&mut client, "prices", "all").await;
     for wrong in ["price <", "price = 'open", "sys.Nothing = 1", ""] {

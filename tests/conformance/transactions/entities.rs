@@ -18,7 +18,7 @@ use super::peer::{
 use crate::conformance::client::start;
 
 #[tokio::test]
-async fn a_second_top_level_entity_is_refused_on_other_sessions_than_the_coordinators() {
+async fn a_second_top_level_entity_is_refused_on_other_sessions() {
     let (servicebus, mut peer) = bus_with(&[]).await;
     let (orders, limited) = (servicebus.queue("orders"), servicebus.queue("limited"));
     let mut first = peer.sender("orders").await;
@@ -37,7 +37,7 @@ async fn a_second_top_level_entity_is_refused_on_other_sessions_than_the_coordin
 }
 
 #[tokio::test]
-async fn a_link_by_way_of_another_entity_takes_part_wherever_it_is() {
+async fn a_send_via_link_is_transactional_on_any_session() {
     let (servicebus, mut peer) = bus_with(&["a"]).await;
     let (orders, limited) = (servicebus.queue("orders"), servicebus.queue("limited"));
     let mut receiver = peer.receiver("orders").await;
@@ -97,7 +97,7 @@ fn of_session(session: &str, body: &str) -> Message<Data> {
 }
 
 #[tokio::test]
-async fn a_session_is_worked_through_in_transactions_and_in_order() {
+async fn a_session_is_processed_in_transactions_and_in_order() {
     let (servicebus, mut peer) = bus_with_carts().await;
     let carts = servicebus.queue("carts");
     for body in ["1", "2"] {

@@ -17,7 +17,7 @@ use super::peer::{
 const UNKNOWN: &str = "amqp:transaction:unknown-id: Transaction hasn't been declared yet, or has already been discharged";
 
 #[tokio::test]
-async fn a_lock_lost_before_the_discharge_fails_it_and_nothing_happens() {
+async fn a_lock_lost_before_the_discharge_rolls_back() {
     let (servicebus, mut peer) = bus_with(&["a", "b"]).await;
     let orders = servicebus.queue("orders");
     let mut receiver = peer.receiver("orders").await;
@@ -41,7 +41,7 @@ async fn a_lock_lost_before_the_discharge_fails_it_and_nothing_happens() {
 }
 
 #[tokio::test]
-async fn a_lock_lost_before_its_settlement_is_refused_and_the_transaction_goes_on() {
+async fn a_settlement_without_a_lock_is_refused_in_a_transaction() {
     let (servicebus, mut peer) = bus_with(&["a"]).await;
     let orders = servicebus.queue("orders");
     let mut receiver = peer.receiver("orders").await;
@@ -92,7 +92,7 @@ async fn unknown_discharged_and_foreign_ids_are_refused() {
 }
 
 #[tokio::test]
-async fn the_hundred_and_first_message_is_refused_and_the_hundred_are_sent() {
+async fn a_transaction_takes_at_most_100_messages() {
     let (servicebus, mut peer) = bus_with(&[]).await;
     let orders = servicebus.queue("orders");
     let mut sender = peer.sender("orders").await;
@@ -128,7 +128,7 @@ async fn a_transaction_ends_two_minutes_after_its_first_operation() {
 }
 
 #[tokio::test]
-async fn a_transaction_that_is_forgotten_is_rolled_back_with_its_coordinator() {
+async fn a_closed_coordinator_rolls_back_open_transactions() {
     let (servicebus, mut peer) = bus_with(&[]).await;
     let orders = servicebus.queue("orders");
     let mut sender = peer.sender("orders").await;

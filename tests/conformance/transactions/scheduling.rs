@@ -101,7 +101,7 @@ fn map<const N: usize>(entries: [(&str, Value); N]) -> Value {
 }
 
 #[tokio::test]
-async fn what_is_scheduled_is_there_after_the_commit_and_has_the_number_that_was_told() {
+async fn a_message_scheduled_in_a_transaction_keeps_its_sequence_number() {
     let (servicebus, mut peer) = bus_with(&[]).await;
     let orders = servicebus.queue("orders");
     let mut node = Node::open(&mut peer).await;
@@ -115,7 +115,7 @@ async fn what_is_scheduled_is_there_after_the_commit_and_has_the_number_that_was
 }
 
 #[tokio::test]
-async fn what_was_scheduled_is_gone_after_a_rollback() {
+async fn scheduled_messages_are_discarded_by_a_rollback() {
     let (servicebus, mut peer) = bus_with(&[]).await;
     let orders = servicebus.queue("orders");
     let mut node = Node::open(&mut peer).await;

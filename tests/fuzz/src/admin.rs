@@ -61,7 +61,7 @@ pub fn check(input: &[u8]) {
         EntityKind::Subscription,
     ]);
     let tier = input.pick(&[Tier::Standard, Tier::Basic, Tier::Premium]);
-    if input.once_in(2) {
+    if input.one_in(2) {
         read_rule_again(&altered(&mut input, &SEEDS.rules));
     } else {
         read_entity_again(&altered(&mut input, &SEEDS.entities), kind, tier);

@@ -27,23 +27,23 @@ const OVERHEAD: usize = 4096;
 pub fn check(input: &[u8]) {
     let mut input = Input::new(input);
     let mut peer = Peer::new();
-    if !input.once_in(8) {
+    if !input.one_in(8) {
         peer.send(&mut input, &frames::handshake());
     }
     while !input.is_empty() && !peer.connection.is_closed() {
         let frame = frames::next(&mut input);
         peer.send(&mut input, &frame);
-        if input.once_in(16) {
+        if input.one_in(16) {
             peer.now += Duration::from_secs(input.byte().into());
             peer.connection.handle_timeout(peer.now);
         }
-        if input.once_in(8) {
+        if input.one_in(8) {
             peer.discharge();
         }
-        peer.look(&mut input);
+        peer.process_events(&mut input);
     }
     peer.connection.lost();
-    peer.look(&mut input);
+    peer.process_events(&mut input);
 }
 
 /// The engine with its owner.
@@ -89,14 +89,14 @@ impl Peer {
         // A peer that authenticates is heard again when it was answered.
         for _ in 0..2 {
             self.connection.receive(self.now, &mut self.unread);
-            self.look(input);
+            self.process_events(input);
         }
     }
 
     /// Does what the owner does: looks at events, acts, and writes.
-    fn look(&mut self, input: &mut Input<'_>) {
+    fn process_events(&mut self, input: &mut Input<'_>) {
         while let Some(event) = self.connection.poll_event() {
-            self.ledger.note(&event);
+            self.ledger.record(&event);
             self.act(input, event);
         }
         self.connection.flush();
@@ -113,14 +113,14 @@ impl Peer {
     fn act(&mut self, input: &mut Input<'_>, event: Event) {
         match event {
             Event::Sasl { .. } => {
-                if input.once_in(4) {
+                if input.one_in(4) {
                     self.connection.repeat_outcomes();
                 }
-                self.connection.sasl_outcome(!input.once_in(16));
+                self.connection.sasl_outcome(!input.one_in(16));
             }
             Event::Attach { link, attach } => self.attached(input, link, attach.role()),
             Event::Transfer(transfer) => {
-                let outcome = match input.once_in(4) {
+                let outcome = match input.one_in(4) {
                     true => Outcome::from(error(input)),
                     false => Outcome::Accepted,
                 };
@@ -142,7 +142,7 @@ impl Peer {
             Event::Settle(settlement) if !settlement.settled => {
                 let (link, delivery) = (settlement.link, settlement.delivery);
                 self.given += 64;
-                if input.once_in(4) {
+                if input.one_in(4) {
                     self.ledger.confirmed(settlement.tag);
                     self.confirmed.push((link, delivery));
                     self.connection
@@ -171,11 +171,11 @@ impl Peer {
 
     fn attached(&mut self, input: &mut Input<'_>, link: LinkId, role: LinkRole) {
         self.given += 64;
-        if input.once_in(8) {
+        if input.one_in(8) {
             self.ledger.detached_by_owner(link);
             return self.connection.refuse_attach(link, error(input));
         }
-        let max_message_size = if input.once_in(4) { 64 } else { 4096 };
+        let max_message_size = if input.one_in(4) { 64 } else { 4096 };
         let reply = AttachReply {
             max_message_size,
             ..AttachReply::default()
@@ -184,7 +184,7 @@ impl Peer {
         if role == LinkRole::Receiver {
             self.deliver(input, link, false);
         }
-        if input.once_in(16) {
+        if input.one_in(16) {
             self.ledger.detached_by_owner(link);
             self.connection.detach(link, Some(error(input)));
         }
@@ -198,7 +198,7 @@ impl Peer {
             let tag = self.ledger.next_tag();
             let delivery = Delivery {
                 tag,
-                settled: input.once_in(4),
+                settled: input.one_in(4),
                 message_format: 0,
                 head,
                 tail: Bytes::from(tail),
@@ -213,7 +213,7 @@ impl Peer {
             assert!(self.connection.credit(link) < credit);
             if !settled {
                 self.ledger.delivered(link, number, tag);
-                if input.once_in(8) {
+                if input.one_in(8) {
                     self.ledger.settled_by_owner(link, number);
                     self.connection.settle(link, number, Outcome::Released);
                 }

@@ -7,12 +7,12 @@ use crate::{Input, value};
 /// A value that the input describes, or the input itself.
 pub fn check(input: &[u8]) {
     let mut input = Input::new(input);
-    let bytes = match input.once_in(4) {
+    let bytes = match input.one_in(4) {
         true => input.rest().to_vec(),
         false => {
             let mut bytes = Vec::new();
             value::value(&mut input, 4, &mut bytes);
-            if input.once_in(4) && !bytes.is_empty() {
+            if input.one_in(4) && !bytes.is_empty() {
                 let at = input.below(bytes.len());
                 bytes[at] = input.byte();
             }

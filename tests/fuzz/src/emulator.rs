@@ -102,7 +102,7 @@ pub fn check(input: &[u8]) {
         while !input.is_empty() {
             step(&mut input, &emulator, &mut peers).await;
         }
-        judge(&emulator).await;
+        check_health(&emulator).await;
     });
     drop(runtime);
     assert_eq!(PANICS.load(Ordering::Relaxed), before, "a task panicked");
@@ -138,8 +138,8 @@ async fn step(input: &mut Input<'_>, emulator: &Emulator, peers: &mut Vec<Duplex
     if peers.is_empty() || (kind == 0 && peers.len() < CONNECTIONS) {
         let mut peer = connect(emulator);
         match input.below(3) {
-            0 => say(&mut peer, &frames::handshake()).await,
-            1 => say(&mut peer, input.seed(&REQUESTS)).await,
+            0 => send(&mut peer, &frames::handshake()).await,
+            1 => send(&mut peer, input.seed(&REQUESTS)).await,
             _ => {}
         }
         return peers.push(peer);
@@ -148,21 +148,21 @@ async fn step(input: &mut Input<'_>, emulator: &Emulator, peers: &mut Vec<Duplex
     match kind {
         0 | 1 => drop(peers.swap_remove(which)),
         2 => sleep(Duration::from_millis(1 << input.below(20))).await,
-        3 | 4 => say(&mut peers[which], &altered(input, &REQUESTS)).await,
-        5 => say(&mut peers[which], &masked(&frames::next(input))).await,
-        6 => say(&mut peers[which], input.bytes(64)).await,
-        7 => hear(&mut peers[which]).await,
-        _ => say(&mut peers[which], &frames::next(input)).await,
+        3 | 4 => send(&mut peers[which], &altered(input, &REQUESTS)).await,
+        5 => send(&mut peers[which], &masked(&frames::next(input))).await,
+        6 => send(&mut peers[which], input.bytes(64)).await,
+        7 => receive(&mut peers[which]).await,
+        _ => send(&mut peers[which], &frames::next(input)).await,
     }
 }
 
 /// Sends as much as the emulator takes.
-async fn say(peer: &mut DuplexStream, bytes: &[u8]) {
+async fn send(peer: &mut DuplexStream, bytes: &[u8]) {
     let _ = timeout(Duration::from_millis(1), peer.write_all(bytes)).await;
 }
 
 /// Reads what is there.
-async fn hear(peer: &mut DuplexStream) {
+async fn receive(peer: &mut DuplexStream) {
     let mut read = vec![0; 64 * 1024];
     let _ = timeout(Duration::from_millis(1), peer.read(&mut read)).await;
 }
@@ -183,7 +183,7 @@ fn request(line: &str, host: &str, headers: &str, body: &str) -> Vec<u8> {
 }
 
 /// It is healthy, and a message goes through a namespace that is made now.
-async fn judge(emulator: &Emulator) {
+async fn check_health(emulator: &Emulator) {
     let namespace = r#"{"UserConfig":{"Namespaces":[{"Name":"judge","Queues":[{"Name":"q"}],
         "Emulator":{"TokenCheck":"none"}}]}}"#;
     let host = "judge.localhost";

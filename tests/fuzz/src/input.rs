@@ -56,7 +56,7 @@ impl<'a> Input<'a> {
     }
 
     /// True once in `times`.
-    pub fn once_in(&mut self, times: usize) -> bool {
+    pub fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == times - 1
     }
 
@@ -94,7 +94,7 @@ impl<'a> Input<'a> {
 
 /// One of `seeds` with a few changes, or, once in eight, the input itself.
 pub fn altered(input: &mut Input<'_>, seeds: &[Vec<u8>]) -> Vec<u8> {
-    if input.once_in(8) {
+    if input.one_in(8) {
         return input.rest().to_vec();
     }
     let mut bytes = input.seed(seeds).to_vec();

@@ -69,7 +69,7 @@ pub fn check(input: &[u8]) {
 
 fn request(input: &mut Input<'_>) -> Vec<u8> {
     let mut out = Vec::new();
-    if input.once_in(16) {
+    if input.one_in(16) {
         return message::payload(input);
     }
     Writer::new(&mut out).descriptor(0x74);
@@ -79,7 +79,7 @@ fn request(input: &mut Input<'_>) -> Vec<u8> {
     Writer::new(&mut out).string(&format!("com.microsoft:{operation}"));
     Writer::new(&mut out).end(map, 2);
     Writer::new(&mut out).descriptor(0x77);
-    match input.once_in(8) {
+    match input.one_in(8) {
         true => value::value(input, 4, &mut out),
         false => body(input, operation, &mut out),
     }
@@ -118,7 +118,7 @@ fn body(input: &mut Input<'_>, operation: &str, out: &mut Vec<u8>) {
 
 /// A value of the type that is due, most of the time.
 fn argument(input: &mut Input<'_>, name: &str, out: &mut Vec<u8>) {
-    if input.once_in(8) {
+    if input.one_in(8) {
         return value::value(input, 3, out);
     }
     let mut writer = Writer::new(out);
@@ -168,7 +168,7 @@ fn messages(input: &mut Input<'_>, out: &mut Vec<u8>) {
 
 fn rule(input: &mut Input<'_>, out: &mut Vec<u8>) {
     let map = Writer::new(out).begin_map();
-    let is_sql = input.once_in(2);
+    let is_sql = input.one_in(2);
     Writer::new(out).string(if is_sql {
         "sql-filter"
     } else {

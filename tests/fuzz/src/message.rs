@@ -35,7 +35,7 @@ pub fn check(input: &[u8]) {
 
 /// An encoded message, most sections well formed and in their order; or the input itself.
 pub(crate) fn payload(input: &mut Input<'_>) -> Vec<u8> {
-    if input.once_in(8) {
+    if input.one_in(8) {
         return input.rest().to_vec();
     }
     let mut out = Vec::new();
@@ -48,7 +48,7 @@ pub(crate) fn payload(input: &mut Input<'_>) -> Vec<u8> {
         input.pick(&[0x75, 0x76, 0x77, 0x77]),
         0x78,
     ];
-    if input.once_in(4) {
+    if input.one_in(4) {
         let (from, to) = (input.below(7), input.below(7));
         sections.swap(from, to);
     }
@@ -58,7 +58,7 @@ pub(crate) fn payload(input: &mut Input<'_>) -> Vec<u8> {
             section(input, code, &mut out);
         }
     }
-    if input.once_in(8) && !out.is_empty() {
+    if input.one_in(8) && !out.is_empty() {
         let at = input.below(out.len());
         out[at] = input.byte();
     }
@@ -66,11 +66,11 @@ pub(crate) fn payload(input: &mut Input<'_>) -> Vec<u8> {
 }
 
 fn section(input: &mut Input<'_>, code: u8, out: &mut Vec<u8>) {
-    match input.once_in(32) {
+    match input.one_in(32) {
         true => Writer::new(out).long_descriptor(code.into()),
         false => Writer::new(out).descriptor(code),
     }
-    if input.once_in(32) {
+    if input.one_in(32) {
         return value::value(input, 3, out);
     }
     match code {
@@ -94,7 +94,7 @@ fn fields(input: &mut Input<'_>, most: usize, out: &mut Vec<u8>) {
             3 => Writer::new(out).string(&input.word(16)),
             4 => Writer::new(out).uint(input.u32()),
             5 => Writer::new(out).timestamp(i64::from_be_bytes(input.array())),
-            6 => Writer::new(out).bool(input.once_in(2)),
+            6 => Writer::new(out).bool(input.one_in(2)),
             _ => value::value(input, 2, out),
         }
     }

@@ -71,7 +71,7 @@ pub fn value(input: &mut Input<'_>, depth: usize, out: &mut Vec<u8>) {
         4 => Writer::new(out).symbol(input.pick(&NAMES)),
         5 => Writer::new(out).string(input.pick(&NAMES)),
         6 => Writer::new(out).binary(input.bytes(24)),
-        7 => odd(input, out),
+        7 => malformed(input, out),
         8 | 9 => list(input, depth, out),
         10 | 11 => map(input, depth, out),
         12 => array(input, out),
@@ -114,7 +114,7 @@ fn fixed(input: &mut Input<'_>, out: &mut Vec<u8>) {
 }
 
 /// Long forms, texts that are none, constructors that do not exist.
-fn odd(input: &mut Input<'_>, out: &mut Vec<u8>) {
+fn malformed(input: &mut Input<'_>, out: &mut Vec<u8>) {
     match input.below(5) {
         0 => out.extend([0xb1, 0, 0, 0, 1, input.byte()]),
         1 => out.extend([0xb0, 0, 0, 0, 1, input.byte()]),
@@ -128,9 +128,9 @@ fn odd(input: &mut Input<'_>, out: &mut Vec<u8>) {
 fn array(input: &mut Input<'_>, out: &mut Vec<u8>) {
     let (code, width) = input.pick(&FIXED);
     let count = input.below(4);
-    let descriptor: &[u8] = if input.once_in(3) { &[0, 0x53, 7] } else { &[] };
+    let descriptor: &[u8] = if input.one_in(3) { &[0, 0x53, 7] } else { &[] };
     let content = descriptor.len() + 1 + count * width;
-    match input.once_in(2) {
+    match input.one_in(2) {
         true => out.extend([0xe0, (1 + content) as u8, count as u8]),
         false => {
             out.push(0xf0);

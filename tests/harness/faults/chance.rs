@@ -37,7 +37,7 @@ async fn rejected(seed: u64) -> Vec<u32> {
 }
 
 #[tokio::test]
-async fn the_same_seed_spoils_the_same_operations() {
+async fn the_same_seed_selects_the_same_operations() {
     let first = rejected(17).await;
     assert!(!first.is_empty());
     assert_eq!(rejected(17).await, first);
@@ -45,14 +45,14 @@ async fn the_same_seed_spoils_the_same_operations() {
 }
 
 #[tokio::test]
-async fn chance_that_never_takes_effect_fails_no_test() {
+async fn random_faults_that_never_fire_fail_no_test() {
     let servicebus = bus().await;
     servicebus.faults().random(1).start().await;
     servicebus.stop().await;
 }
 
 #[tokio::test]
-async fn a_correct_client_loses_nothing_to_chance() {
+async fn a_correct_client_survives_random_faults() {
     const SENT: u32 = 30;
     let servicebus = bus().await;
     let chance = servicebus.faults().random(4).client("worker");

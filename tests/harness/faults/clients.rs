@@ -17,7 +17,7 @@ use super::{bus, raw::Client};
 use crate::harness::within;
 
 #[tokio::test]
-async fn a_send_that_is_rejected_says_why() {
+async fn a_rejected_send_has_the_reason() {
     let servicebus = bus().await;
     let sends = servicebus.faults().on(Operation::Send).entity("orders");
     sends.nth(2).reject("amqp:resource-limit-exceeded").await;
@@ -29,7 +29,7 @@ async fn a_send_that_is_rejected_says_why() {
 }
 
 #[tokio::test]
-async fn the_sdk_gets_a_message_again_whose_lock_was_lost() {
+async fn the_sdk_gets_a_message_again_after_a_lost_lock() {
     let servicebus = bus().await;
     let orders = servicebus.queue("orders");
     orders.send("hello").await;
@@ -50,7 +50,7 @@ async fn the_sdk_gets_a_message_again_whose_lock_was_lost() {
 }
 
 #[tokio::test]
-async fn completions_of_sends_come_out_of_order() {
+async fn send_outcomes_are_reordered() {
     let servicebus = bus().await;
     let sends = servicebus.faults().on(Operation::Send).entity("orders");
     sends.apply(Effect::reorder_outcome_behind(2)).await;
@@ -70,7 +70,7 @@ async fn completions_of_sends_come_out_of_order() {
 }
 
 #[tokio::test]
-async fn sends_whose_outcomes_are_held_back_are_in_flight_at_once() {
+async fn delayed_outcomes_keep_sends_unsettled() {
     let servicebus = bus().await;
     let orders = servicebus.queue("orders");
     let sends = servicebus.faults().on(Operation::Send).entity("orders");
@@ -97,7 +97,7 @@ async fn sends_whose_outcomes_are_held_back_are_in_flight_at_once() {
 }
 
 #[tokio::test]
-async fn sends_of_all_clients_are_in_flight_together() {
+async fn unsettled_sends_of_all_clients_are_counted_together() {
     let servicebus = bus().await;
     let orders = servicebus.queue("orders");
     let sends = servicebus.faults().on(Operation::Send).entity("orders");
@@ -150,7 +150,7 @@ async fn a_lock_is_lost_before_its_message_is_completed() {
 }
 
 #[tokio::test]
-async fn a_message_comes_twice() {
+async fn a_message_is_delivered_twice() {
     let servicebus = bus().await;
     let orders = servicebus.queue("orders");
     orders.send(Message::from("1").message_id("o-1")).await;
@@ -167,7 +167,7 @@ async fn a_message_comes_twice() {
 }
 
 #[tokio::test]
-async fn a_send_waits_for_the_clock() {
+async fn a_delayed_send_waits_for_the_clock() {
     let servicebus = bus().await;
     let orders = servicebus.queue("orders");
     let sends = servicebus.faults().on(Operation::Send);
@@ -184,7 +184,7 @@ async fn a_send_waits_for_the_clock() {
 }
 
 #[tokio::test]
-async fn storing_and_going_there_and_back_take_their_time() {
+async fn store_and_network_latency_are_applied() {
     let servicebus = bus().await;
     let faults = servicebus.faults();
     let [trip, storing] = [200, 300].map(Duration::from_millis);
@@ -198,7 +198,7 @@ async fn storing_and_going_there_and_back_take_their_time() {
 }
 
 #[tokio::test]
-async fn an_update_of_the_service_takes_all_locks() {
+async fn a_service_update_loses_all_locks() {
     let servicebus = bus().await;
     let orders = servicebus.queue("orders");
     orders.send("1").await;
@@ -212,7 +212,7 @@ async fn an_update_of_the_service_takes_all_locks() {
 }
 
 #[tokio::test]
-async fn a_connection_is_refused_to_the_client_that_was_named() {
+async fn a_fault_refuses_the_connection_of_a_named_client() {
     let servicebus = bus().await;
     let connects = servicebus.faults().on(Operation::Connect);
     let fault = connects
@@ -229,7 +229,7 @@ async fn a_connection_is_refused_to_the_client_that_was_named() {
 }
 
 #[tokio::test]
-async fn an_sdks_clients_are_known_by_the_identifiers_that_they_were_given() {
+async fn sdk_clients_are_identified_by_their_names() {
     let servicebus = bus().await;
     let orders = servicebus.queue("orders");
     let faults = servicebus.faults();

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::{bus, raw::Client};
 
 #[tokio::test]
-async fn a_fault_applies_to_the_one_delivery_that_it_is_narrowed_to() {
+async fn a_fault_applies_to_one_delivery() {
     let servicebus = bus().await;
     let orders = servicebus.queue("orders");
     orders.send_all(["a", "b"]).await;
@@ -30,7 +30,7 @@ async fn a_fault_applies_to_the_one_delivery_that_it_is_narrowed_to() {
 }
 
 #[tokio::test]
-async fn a_party_without_a_key_is_refused_with_those_that_have_one() {
+async fn an_unknown_party_is_refused_with_the_known_ones() {
     let servicebus = bus().await;
     let sends = servicebus.faults().on(Operation::Send).party("missing");
     let error = sends.lose_reply().result().await.unwrap_err().to_string();
@@ -38,7 +38,7 @@ async fn a_party_without_a_key_is_refused_with_those_that_have_one() {
 }
 
 #[tokio::test]
-async fn a_client_that_crashes_before_its_send_has_sent_nothing_and_after_it_something() {
+async fn a_crash_before_or_after_a_send() {
     for (effect, stored) in [(Effect::crash(), 0), (Effect::crash().after(), 1)] {
         let servicebus = bus().await;
         let sends = servicebus.faults().on(Operation::Send).entity("orders");
@@ -54,7 +54,7 @@ async fn a_client_that_crashes_before_its_send_has_sent_nothing_and_after_it_som
 }
 
 #[tokio::test]
-async fn what_is_postponed_waits_and_others_go_on() {
+async fn a_postponed_operation_waits_and_others_continue() {
     let servicebus = bus().await;
     let sends = servicebus.faults().on(Operation::Send).client("worker");
     let fault = sends.postpone().await;

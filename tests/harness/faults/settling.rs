@@ -15,7 +15,7 @@ async fn bus_with_order() -> (ServiceBus, QueueClient) {
 }
 
 #[tokio::test]
-async fn a_completion_that_is_refused_did_not_lose_its_lock() {
+async fn a_refused_completion_keeps_its_lock() {
     let (servicebus, orders) = bus_with_order().await;
     let received = orders.receive().await;
     let completions = servicebus.faults().on(Operation::Complete);
@@ -31,7 +31,7 @@ async fn a_completion_that_is_refused_did_not_lose_its_lock() {
 }
 
 #[tokio::test]
-async fn a_completion_whose_link_is_detached_says_so() {
+async fn a_completion_on_a_detached_link_fails() {
     let (servicebus, orders) = bus_with_order().await;
     let received = orders.receive().await;
     let completions = servicebus.faults().on(Operation::Complete);
@@ -44,7 +44,7 @@ async fn a_completion_whose_link_is_detached_says_so() {
 }
 
 #[tokio::test]
-async fn a_completion_whose_connection_is_dropped_says_so() {
+async fn a_completion_on_a_dropped_connection_fails() {
     let (servicebus, orders) = bus_with_order().await;
     let received = orders.receive().await;
     let completions = servicebus.faults().on(Operation::Complete);
@@ -54,7 +54,7 @@ async fn a_completion_whose_connection_is_dropped_says_so() {
 }
 
 #[tokio::test]
-async fn a_completion_that_is_delayed_is_waited_for() {
+async fn a_delayed_completion_is_awaited() {
     let (servicebus, orders) = bus_with_order().await;
     let received = orders.receive().await;
     let completions = servicebus.faults().on(Operation::Complete);
@@ -64,7 +64,7 @@ async fn a_completion_that_is_delayed_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_completion_that_lost_its_lock_as_scripted_says_so() {
+async fn a_completion_with_a_scripted_lost_lock_fails() {
     let (servicebus, orders) = bus_with_order().await;
     let received = orders.receive().await;
     let completions = servicebus.faults().on(Operation::Complete);
@@ -74,7 +74,7 @@ async fn a_completion_that_lost_its_lock_as_scripted_says_so() {
 }
 
 #[tokio::test]
-async fn a_completion_that_is_confirmed_in_vain_succeeds() {
+async fn a_completion_with_a_redelivery_succeeds() {
     let (servicebus, orders) = bus_with_order().await;
     let received = orders.receive().await;
     let completions = servicebus.faults().on(Operation::Complete);
@@ -84,7 +84,7 @@ async fn a_completion_that_is_confirmed_in_vain_succeeds() {
 }
 
 #[tokio::test]
-async fn what_a_fault_does_to_one_completion_is_not_told_of_the_next() {
+async fn a_fault_on_a_completion_does_not_affect_the_next() {
     let (servicebus, orders) = bus_with_order().await;
     orders.send("other").await;
     let (first, second) = (orders.receive().await, orders.receive().await);
@@ -123,7 +123,7 @@ async fn an_exchange_ends_with_its_connection() {
 }
 
 #[tokio::test]
-async fn a_delivery_that_comes_again_is_completed_in_vain() {
+async fn a_redelivered_message_is_completed_without_effect() {
     let (servicebus, orders) = bus_with_order().await;
     let deliveries = servicebus.faults().on(Operation::Deliver);
     deliveries.redeliver().await;
@@ -133,7 +133,7 @@ async fn a_delivery_that_comes_again_is_completed_in_vain() {
 }
 
 #[tokio::test]
-async fn a_renewal_that_fails_as_scripted_says_nothing_of_the_settlement() {
+async fn a_scripted_renewal_failure_does_not_affect_the_settlement() {
     let (servicebus, orders) = bus_with_order().await;
     let mut received = orders.receive().await;
     let renewals = servicebus.faults().on(Operation::RenewLock);
@@ -201,7 +201,7 @@ async fn the_record_names_the_message_of_a_fault() {
 }
 
 #[tokio::test]
-async fn a_failure_names_the_fault_that_kept_a_message_back() {
+async fn a_failure_names_the_fault_that_blocked_a_message() {
     let servicebus = bus().await;
     let orders = servicebus.queue("orders");
     let sends = servicebus.faults().on(Operation::Send);

@@ -20,7 +20,7 @@ const ENVIRONMENT: [(&str, &str); 3] = [
     ("SERVICEBUS_SKIP_BROWSER", "1"),
 ];
 /// Longer ones are left out, since they would be run for many mutants.
-const LONGEST: Duration = Duration::from_secs(8);
+const MAX_DURATION: Duration = Duration::from_secs(8);
 /// What a test may take beside four times what it takes without a mutant.
 const GRACE: Duration = Duration::from_secs(10);
 /// How many tests a mutant is tried with first; four times as many next.
@@ -37,7 +37,7 @@ pub struct Tests {
 struct Test {
     binary: usize,
     name: String,
-    takes: Duration,
+    duration: Duration,
     reached: BTreeSet<usize>,
 }
 
@@ -62,40 +62,40 @@ pub fn covering(copy: &Path, binaries: Vec<Binary>) -> Outcome<Tests> {
             &binaries[binary],
             &[&name],
             ("MUTANTS_REACHED", &file),
-            LONGEST,
+            MAX_DURATION,
         );
         let text = fs::read_to_string(&file).unwrap_or_default();
         let reached = text.split_whitespace().flat_map(str::parse).collect();
-        let takes = began.elapsed();
+        let duration = began.elapsed();
         passed.then_some(Test {
             binary,
             name,
-            takes,
+            duration,
             reached,
         })
     });
     let (ran, mut all) = (tried.len(), Vec::from_iter(tried.into_iter().flatten()));
     println!(
-        "{} of {ran} tests pass by themselves within {LONGEST:?}",
+        "{} of {ran} tests pass by themselves within {MAX_DURATION:?}",
         all.len()
     );
-    all.sort_by_key(|test| test.takes);
+    all.sort_by_key(|test| test.duration);
     Ok(Tests { binaries, all })
 }
 
 impl Tests {
     /// Those of these mutants that no test notices.
-    pub fn alive(&self, mutants: &BTreeSet<usize>) -> BTreeSet<usize> {
+    pub fn survivors(&self, mutants: &BTreeSet<usize>) -> BTreeSet<usize> {
         let tried = side_by_side(mutants.iter().copied().enumerate(), |(at, mutant)| {
             if at % 100 == 0 {
                 eprintln!("{at} of {} tried", mutants.len());
             }
-            (!self.notice(mutant)).then_some(mutant)
+            (!self.is_detected(mutant)).then_some(mutant)
         });
         tried.into_iter().flatten().collect()
     }
 
-    fn notice(&self, mutant: usize) -> bool {
+    fn is_detected(&self, mutant: usize) -> bool {
         let reach = self
             .all
             .iter()
@@ -110,7 +110,7 @@ impl Tests {
             }
             let fails = |(binary, tests): (usize, Vec<&Test>)| {
                 let names: Vec<&str> = tests.iter().map(|test| &*test.name).collect();
-                let within = 4 * tests.iter().map(|test| test.takes).sum::<Duration>() + GRACE;
+                let within = 4 * tests.iter().map(|test| test.duration).sum::<Duration>() + GRACE;
                 let chosen = mutant.to_string();
                 !run(
                     &self.binaries[binary],

@@ -15,7 +15,7 @@ use crate::frameworks::environments::{Framework, class_path};
 const START: Duration = Duration::from_secs(120);
 
 #[tokio::test]
-async fn orders_are_taken_tried_again_and_dead_lettered() {
+async fn orders_are_received_retried_and_dead_lettered() {
     let language = environment::Language::Framework(Framework::Shop);
     let Some(environment) = environment::ready(language).await else {
         return;

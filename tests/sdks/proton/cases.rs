@@ -38,17 +38,17 @@ async fn run_and_leave_nothing(script: &str, case: &str, tier: Tier) {
 }
 
 #[tokio::test]
-async fn what_is_sent_is_seen_by_others_when_it_is_committed() {
+async fn sent_messages_are_visible_after_the_commit() {
     run_and_leave_nothing("transactions.py", "commit", Tier::Standard).await;
 }
 
 #[tokio::test]
-async fn what_is_sent_is_never_seen_when_it_is_aborted() {
+async fn sent_messages_are_discarded_by_an_abort() {
     run_and_leave_nothing("transactions.py", "abort", Tier::Standard).await;
 }
 
 #[tokio::test]
-async fn a_message_is_accepted_and_another_sent_at_once() {
+async fn a_message_is_accepted_and_another_sent_atomically() {
     run_and_leave_nothing("transactions.py", "accept", Tier::Standard).await;
 }
 

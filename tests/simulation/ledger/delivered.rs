@@ -1,10 +1,10 @@
 //! What is judged when a message arrives, and when none does.
 
-use super::{Arrival, BEGINNING, Fate, Group, Held, Ledger, Records, home};
-use crate::places::{FIFTH, GRAVEYARD, PLACES, STUCK};
+use super::{Arrival, BEGINNING, Held, Ledger, Records, SendState, TransactionState, owner_of};
+use crate::entities::{DEAD_LETTERS, ENTITIES, FULL_TARGET, HOP_LIMIT};
 
 /// How long a message may take to who waits for it, delays of the network included.
-const PROMPT: i64 = 3_000;
+const DELIVERY_TIMEOUT: i64 = 3_000;
 
 impl Ledger {
     /// A message has arrived at a link, locked until then or gone from the emulator.
@@ -20,57 +20,57 @@ impl Ledger {
         let locked = arrival.locked_until.map(|until| until - BEGINNING);
         self.say(|| {
             let Arrival { key, count, number, reason, .. } = arrival;
-            let at = PLACES[place].address;
+            let at = ENTITIES[place].address;
             format!("m{key} arrives on link {link} at {at}: number {number}, {count} failed, until {locked:?}, {reason:?}")
         });
-        let mut findings = records.judge_arrival(link, arrival, now);
-        findings.extend(records.judge_order(link, arrival));
+        let mut findings = records.check_arrival(link, arrival, now);
+        findings.extend(records.check_order(link, arrival));
         records.take(link, arrival);
         drop(records);
         for finding in findings {
-            let at = PLACES[place].address;
+            let at = ENTITIES[place].address;
             self.find(format!("m{} at {at}: {finding}", arrival.key));
         }
     }
 
     /// A client has waited since `since` on a link, and nothing came.
     pub(crate) fn nothing_came(&self, link: usize, since: i64) {
-        let until = self.now() - PROMPT;
+        let until = self.now() - DELIVERY_TIMEOUT;
         if until < since {
             return;
         }
         let records = self.records();
         let own = &records.links[link];
         let place = own.place;
-        if own.is_dead_letters || PLACES[place].ttl.is_some() || !own.observed.is_healthy() {
+        if own.is_dead_letters || ENTITIES[place].ttl.is_some() || !own.observed.is_healthy() {
             return;
         }
-        let Some(swallowed) = records.swallowed(self, link, until) else {
+        let Some(lost_deliveries) = records.lost_deliveries(self, link, until) else {
             return;
         };
         let missed = records.copies.iter().find(|((key, _), copy)| {
             let session = own.session.as_ref().map(|(session, _)| session);
             copy.available
                 .is_some_and(|(at, from)| at == place && from < until)
-                && copy.failed + swallowed < PLACES[place].max_delivery
+                && copy.failed + lost_deliveries < ENTITIES[place].max_delivery
                 && (session.is_none() || records.messages[*key].session.as_ref() == session)
         });
         let missed = missed.map(|((key, _), _)| *key);
         drop(records);
         if let Some(key) = missed {
-            let at = PLACES[place].address;
+            let at = ENTITIES[place].address;
             self.find(format!("m{key} at {at}: link {link} waits for it in vain"));
         }
     }
 }
 
 impl Records {
-    fn judge_arrival(&self, link: usize, arrival: &Arrival, now: i64) -> Vec<String> {
+    fn check_arrival(&self, link: usize, arrival: &Arrival, now: i64) -> Vec<String> {
         let mut findings = Vec::new();
         let own = &self.links[link];
-        let place = PLACES[own.place];
+        let place = ENTITIES[own.place];
         let sent = &self.messages[arrival.key];
-        let Some(copy) = self.copies.get(&(arrival.key, home(own.place))) else {
+        let Some(copy) = self.copies.get(&(arrival.key, owner_of(own.place))) else {
             return vec!["it was sent elsewhere".into()];
         };
         let locked_at = arrival.locked_until.map(|until| until - place.lock);
@@ -80,9 +80,9 @@ impl Records {
             .max(locked_at.filter(|_| !place.sessions).unwrap_or(own.from));
         let is_rolled_back = sent
             .group
-            .is_some_and(|group| self.groups[group] == Group::RolledBack);
-        if matches!(sent.fate, Fate::Refused | Fate::Cancelled) || is_rolled_back {
-            findings.push(format!("it was {:?} or rolled back", sent.fate));
+            .is_some_and(|group| self.groups[group] == TransactionState::RolledBack);
+        if matches!(sent.state, SendState::Refused | SendState::Cancelled) || is_rolled_back {
+            findings.push(format!("it was {:?} or rolled back", sent.state));
         }
         if let Some(completed) = copy.completed.filter(|completed| earliest > *completed) {
             findings.push(format!("it was completed at {} ms", completed - BEGINNING));
@@ -90,10 +90,10 @@ impl Records {
         if let Some(due) = sent.due.filter(|due| now < *due) {
             findings.push(format!("it is scheduled for {} ms", due - BEGINNING));
         }
-        let is_dead = own.is_dead_letters || own.place == GRAVEYARD;
+        let is_dead = own.is_dead_letters || own.place == DEAD_LETTERS;
         match (is_dead, &arrival.reason) {
             (true, reason) => {
-                findings.extend(self.judge_reason(link, arrival, reason.as_deref(), now))
+                findings.extend(self.check_reason(link, arrival, reason.as_deref(), now))
             }
             (false, Some(reason)) => findings.push(format!("it is a dead letter: {reason}")),
             (false, None) => {}
@@ -101,7 +101,7 @@ impl Records {
         if !own.is_dead_letters && arrival.count >= place.max_delivery {
             findings.push(format!("{} deliveries have failed", arrival.count));
         }
-        if let (Some(ttl), false, Fate::Accepted(at)) = (place.ttl, is_dead, sent.fate)
+        if let (Some(ttl), false, SendState::Accepted(at)) = (place.ttl, is_dead, sent.state)
             && earliest > at.max(sent.due.unwrap_or(at)) + ttl
         {
             findings.push("it had expired".into());
@@ -126,7 +126,7 @@ impl Records {
     }
 
     /// Whether a dead letter may have died of what it says.
-    fn judge_reason(
+    fn check_reason(
         &self,
         link: usize,
         arrival: &Arrival,
@@ -134,28 +134,28 @@ impl Records {
         now: i64,
     ) -> Option<String> {
         let own = &self.links[link];
-        let home = home(own.place);
-        let place = PLACES[home];
+        let owner = owner_of(own.place);
+        let place = ENTITIES[owner];
         let sent = &self.messages[arrival.key];
         let may_be = match reason {
             None => false,
             Some("MaxDeliveryCountExceeded") => {
-                home != own.place || arrival.count >= place.max_delivery
+                owner != own.place || arrival.count >= place.max_delivery
             }
             Some("TTLExpiredException") => place.ttl.is_some_and(|ttl| now >= sent.begun + ttl),
-            Some("MaxTransferHopCountExceeded") => home == FIFTH,
-            Some("MessagingEntityDisabledException") => home == STUCK,
-            Some(reason) => self.copies[&(arrival.key, home)].reasons.contains(reason),
+            Some("MaxTransferHopCountExceeded") => owner == HOP_LIMIT,
+            Some("MessagingEntityDisabledException") => owner == FULL_TARGET,
+            Some(reason) => self.copies[&(arrival.key, owner)].reasons.contains(reason),
         };
         (!may_be).then(|| format!("it is no dead letter for the reason {reason:?}"))
     }
 
     /// Whether it comes in the order of its sender, and of its session.
-    fn judge_order(&mut self, link: usize, arrival: &Arrival) -> Vec<String> {
+    fn check_order(&mut self, link: usize, arrival: &Arrival) -> Vec<String> {
         let mut findings = Vec::new();
         let own = &self.links[link];
         let (key, place) = (arrival.key, own.place);
-        if own.is_dead_letters || place == GRAVEYARD {
+        if own.is_dead_letters || place == DEAD_LETTERS {
             return findings;
         }
         if let Some((run, ordinal)) = self.messages[key].order {
@@ -199,12 +199,12 @@ impl Records {
     fn take(&mut self, link: usize, arrival: &Arrival) {
         let own = &self.links[link];
         let (at, is_dead_letters) = (own.place, own.is_dead_letters);
-        let place = PLACES[at];
+        let place = ENTITIES[at];
         let Some(copy) = self.copy(arrival.key, at) else {
             return;
         };
         copy.seen = true;
-        if !is_dead_letters && at != GRAVEYARD {
+        if !is_dead_letters && at != DEAD_LETTERS {
             copy.number = Some(arrival.number);
         }
         let Some(until) = arrival.locked_until else {
@@ -231,7 +231,7 @@ impl Records {
             return;
         }
         let locked_at = until - place.lock;
-        if copy.last.is_none_or(|(last, _)| last <= locked_at) && at != GRAVEYARD {
+        if copy.last.is_none_or(|(last, _)| last <= locked_at) && at != DEAD_LETTERS {
             copy.last = Some((locked_at, arrival.count));
         }
         if arrival.count + 1 < place.max_delivery {
@@ -241,22 +241,22 @@ impl Records {
 
     /// How many deliveries at most have gone to links whose clients did not see them; none when such a link, or a client
     /// that does not look, may hold a message at `until` that could have come to this one.
-    fn swallowed(&self, ledger: &Ledger, link: usize, until: i64) -> Option<u32> {
+    fn lost_deliveries(&self, ledger: &Ledger, link: usize, until: i64) -> Option<u32> {
         let place = self.links[link].place;
-        let lock = PLACES[place].lock;
-        let mut swallowed = 0;
+        let lock = ENTITIES[place].lock;
+        let mut lost_deliveries = 0;
         for (number, other) in self.links.iter().enumerate() {
             if number == link || other.place != place || other.is_dead_letters {
                 continue;
             }
             let unseen = other.ended.map_or(other.credit, |(_, credit)| credit);
             let is_free = if !other.observed.is_healthy() {
-                swallowed += unseen;
+                lost_deliveries += unseen;
                 let gone = other.observed.server_gone().map(|at| ledger.at(at));
                 gone.is_some_and(|gone| gone + lock < until)
             } else if let Some((at, _)) = other.ended {
-                swallowed += unseen;
-                unseen == 0 || at + lock + PROMPT < until
+                lost_deliveries += unseen;
+                unseen == 0 || at + lock + DELIVERY_TIMEOUT < until
             } else {
                 unseen == 0 || other.waits_since.is_some_and(|since| since < until)
             };
@@ -264,6 +264,6 @@ impl Records {
                 return None;
             }
         }
-        Some(swallowed)
+        Some(lost_deliveries)
     }
 }

@@ -1,10 +1,10 @@
 //! What clients send, take back, and do in transactions.
 
-use super::{Copy, Fate, Group, Ledger, Outgoing, Records, Sent};
-use crate::places::{FIFTH, STUCK, destinations};
+use super::{Copy, Ledger, Outgoing, Records, SendState, Sent, TransactionState};
+use crate::entities::{FULL_TARGET, HOP_LIMIT, destinations};
 
 /// How long what a client has sent may still take when the client gives up.
-const UNDER_WAY: i64 = 1_000;
+const IN_FLIGHT_TIME: i64 = 1_000;
 
 impl Ledger {
     /// A message is about to be sent, and gets a key.
@@ -32,7 +32,7 @@ impl Ledger {
             due,
             group,
             begun,
-            fate: Fate::Unknown,
+            state: SendState::Unknown,
         });
         key
     }
@@ -43,16 +43,16 @@ impl Ledger {
         self.say(|| format!("m{key} accepted"));
         let mut records = self.records();
         let sent = &mut records.messages[key];
-        if !matches!(sent.fate, Fate::Unknown) || sent.group.is_some() {
+        if !matches!(sent.state, SendState::Unknown) || sent.group.is_some() {
             return;
         }
-        sent.fate = Fate::Accepted(now);
+        sent.state = SendState::Accepted(now);
         records.available(key, now);
     }
 
     pub(crate) fn refused(&self, key: usize, why: &str) {
         self.say(|| format!("m{key} refused: {why}"));
-        self.records().messages[key].fate = Fate::Refused;
+        self.records().messages[key].state = SendState::Refused;
     }
 
     /// It was scheduled, and is asked back: from now on it may be gone.
@@ -60,8 +60,8 @@ impl Ledger {
         self.say(|| format!("m{key} is to be cancelled"));
         let mut records = self.records();
         let sent = &mut records.messages[key];
-        if let Fate::Accepted(at) = sent.fate {
-            sent.fate = Fate::Cancelling(at);
+        if let SendState::Accepted(at) = sent.state {
+            sent.state = SendState::Cancelling(at);
             records
                 .copies_of(key)
                 .for_each(|copy| copy.available = None);
@@ -75,7 +75,7 @@ impl Ledger {
         let mut records = self.records();
         let was_seen = records.copies_of(key).any(|copy| copy.seen);
         let sent = &mut records.messages[key];
-        let Fate::Cancelling(at) = sent.fate else {
+        let SendState::Cancelling(at) = sent.state else {
             drop(records);
             if outcome == Some(true) {
                 self.find(format!("m{key} was cancelled, and had been received"));
@@ -85,10 +85,10 @@ impl Ledger {
         let mut finding = None;
         match outcome {
             Some(true) if was_seen => finding = Some("was cancelled, and had been received"),
-            Some(true) => sent.fate = Fate::Cancelled,
-            None => sent.fate = Fate::MaybeCancelled,
+            Some(true) => sent.state = SendState::Cancelled,
+            None => sent.state = SendState::MaybeCancelled,
             Some(false) => {
-                sent.fate = Fate::Accepted(at);
+                sent.state = SendState::Accepted(at);
                 if sent.due.is_some_and(|due| now < due) {
                     finding = Some("is scheduled, and cannot be cancelled");
                 }
@@ -103,40 +103,44 @@ impl Ledger {
 
     pub(crate) fn begin_group(&self) -> usize {
         let mut records = self.records();
-        records.groups.push(Group::Unknown);
+        records.groups.push(TransactionState::Unknown);
         records.groups.len() - 1
     }
 
     /// A transaction has ended, as its client knows.
-    pub(crate) fn end_group(&self, group: usize, how: Group) {
+    pub(crate) fn end_group(&self, group: usize, how: TransactionState) {
         self.say(|| format!("transaction {group} {how:?}"));
         let now = self.now();
         let mut records = self.records();
         records.groups[group] = how;
         for key in 0..records.messages.len() {
             let sent = &mut records.messages[key];
-            if sent.group != Some(group) || sent.fate != Fate::Unknown {
+            if sent.group != Some(group) || sent.state != SendState::Unknown {
                 continue;
             }
             match how {
-                Group::Committed => {
-                    sent.fate = Fate::Accepted(now);
+                TransactionState::Committed => {
+                    sent.state = SendState::Accepted(now);
                     records.available(key, now);
                 }
-                Group::RolledBack => sent.fate = Fate::Refused,
-                Group::Unknown => {}
+                TransactionState::RolledBack => sent.state = SendState::Refused,
+                TransactionState::Unknown => {}
             }
         }
         for copy in records.copies.values_mut() {
             let Some(at) = copy.completing.iter().position(|(own, _)| *own == group) else {
                 continue;
             };
-            let margin = if how == Group::Unknown { UNDER_WAY } else { 0 };
+            let margin = if how == TransactionState::Unknown {
+                IN_FLIGHT_TIME
+            } else {
+                0
+            };
             if copy.completing[at].1 <= now + margin {
                 // The lock may have ended before the settlement came, which is refused then, and no part of it.
                 copy.completing.remove(at);
                 copy.maybe_gone = true;
-            } else if how == Group::Committed {
+            } else if how == TransactionState::Committed {
                 copy.completed.get_or_insert(now);
             }
         }
@@ -151,7 +155,7 @@ impl Records {
         for place in destinations(sent.address, sent.colour) {
             if let Some(copy) = self.copies.get_mut(&(key, place))
                 && !copy.seen
-                && !matches!(place, FIFTH | STUCK)
+                && !matches!(place, HOP_LIMIT | FULL_TARGET)
             {
                 copy.available = Some((place, from));
             }

@@ -1,7 +1,7 @@
 //! How clients settle what they have received.
 
 use super::{Arrival, Ledger};
-use crate::places::PLACES;
+use crate::entities::ENTITIES;
 
 /// How a copy is settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ impl Ledger {
     /// A copy is about to be settled.
     pub(crate) fn settling(&self, place: usize, arrival: &Arrival, outcome: Outcome) {
         let key = arrival.key;
-        self.say(|| format!("m{key} at {}: {outcome:?}", PLACES[place].address));
+        self.say(|| format!("m{key} at {}: {outcome:?}", ENTITIES[place].address));
         let mut records = self.records();
         let Some(copy) = records.copy(key, place) else {
             return;
@@ -43,7 +43,7 @@ impl Ledger {
     /// It was settled for sure.
     pub(crate) fn settled(&self, place: usize, arrival: &Arrival, outcome: Outcome) {
         let key = arrival.key;
-        self.say(|| format!("m{key} at {}: sure {outcome:?}", PLACES[place].address));
+        self.say(|| format!("m{key} at {}: sure {outcome:?}", ENTITIES[place].address));
         let now = self.now();
         let mut records = self.records();
         let Some(copy) = records.copy(key, place) else {
@@ -53,8 +53,8 @@ impl Ledger {
         let held = copy.held.map(|held| held.delivery);
         let is_last = held == Some(arrival.delivery);
         let is_dead_letter = copy.held.is_some_and(|held| held.is_dead_letter);
-        let is_free = (is_last || PLACES[place].sessions) && !is_dead_letter;
-        let goes_on = is_free && arrival.count + 1 < PLACES[place].max_delivery;
+        let is_free = (is_last || ENTITIES[place].sessions) && !is_dead_letter;
+        let goes_on = is_free && arrival.count + 1 < ENTITIES[place].max_delivery;
         match outcome {
             Outcome::Complete => {
                 copy.completed.get_or_insert(now);
@@ -76,7 +76,7 @@ impl Ledger {
         if now < asked_while {
             self.find(format!(
                 "m{key} at {}: its lock was lost before its end",
-                PLACES[place].address
+                ENTITIES[place].address
             ));
         }
     }

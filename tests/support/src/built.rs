@@ -75,23 +75,23 @@ fn changed(path: &Path) -> Option<SystemTime> {
     fs::metadata(path).ok()?.modified().ok()
 }
 
-const ROLE: &str = "SERVICEBUS_HARNESS_TEST_CHILD";
+const CHILD_VARIABLE: &str = "SERVICEBUS_HARNESS_TEST_CHILD";
 
-/// Returns whether [`again`] started this process.
+/// Returns whether [`rerun`] started this process.
 pub fn is_child() -> bool {
-    env::var_os(ROLE).is_some()
+    env::var_os(CHILD_VARIABLE).is_some()
 }
 
 /// Returns the command that runs the test of this name in a process of its own, where [`is_child`] is true.
-pub fn again(test: &str) -> Command {
+pub fn rerun(test: &str) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
     command
         .args(["--exact", test, "--nocapture"])
-        .env(ROLE, "1");
+        .env(CHILD_VARIABLE, "1");
     command
 }
 
 /// Runs the part of the child.
-pub fn play(part: impl Future<Output = ()>) {
+pub fn run_child(part: impl Future<Output = ()>) {
     tokio::runtime::Runtime::new().unwrap().block_on(part);
 }

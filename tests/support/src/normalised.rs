@@ -53,7 +53,7 @@ fn words(line: &str) -> String {
 }
 
 #[test]
-fn what_is_left_of_a_wait_is_rounded() {
+fn remaining_waits_are_rounded() {
     for (text, rounded) in [
         (
             "scheduled, due in 571 s — differs",
@@ -69,7 +69,7 @@ fn what_is_left_of_a_wait_is_rounded() {
 }
 
 #[test]
-fn what_differs_goes() {
+fn varying_parts_are_replaced() {
     let text = "  +60.007 s lock expired    0123456789abcdef0123456789abcdef, delivery 2 counted";
     assert_eq!(
         normalised(text),

@@ -33,18 +33,18 @@ pub enum Stream {
 #[derive(Debug)]
 pub struct Messages {
     socket: WebSocket<Stream>,
-    cut: Cut,
+    framing: WebSocketFraming,
     /// The unread rest of the last message.
     rest: Bytes,
 }
 
 /// What a WebSocket message contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cut {
+pub enum WebSocketFraming {
     /// One AMQP frame, as in the SDKs of Python (`_pyamqp/_transport.py`) and JavaScript (`rhea/lib/transport.js`).
-    Frames,
+    PerFrame,
     /// All bytes of a write.
-    Blocks,
+    PerWrite,
 }
 
 impl Stream {
@@ -89,13 +89,17 @@ impl Stream {
             .upgraded(path, Some(protocol))
             .unwrap_or_else(|error| panic!("{path}: {error}"));
         assert_eq!(answer.as_deref(), Some(protocol));
-        Self::messages(socket, Cut::Blocks)
+        Self::messages(socket, WebSocketFraming::PerWrite)
     }
 
     /// Returns the stream of a WebSocket's messages.
-    pub fn messages(socket: WebSocket<Self>, cut: Cut) -> Self {
+    pub fn messages(socket: WebSocket<Self>, framing: WebSocketFraming) -> Self {
         let rest = Bytes::new();
-        Self::WebSocket(Box::new(Messages { socket, cut, rest }))
+        Self::WebSocket(Box::new(Messages {
+            socket,
+            framing,
+            rest,
+        }))
     }
 
     /// Upgrades this stream to a WebSocket; returns it with the chosen subprotocol.
@@ -175,7 +179,7 @@ impl Messages {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut rest = bytes;
         while !rest.is_empty() {
-            let (message, behind) = rest.split_at(self.cut.first(rest));
+            let (message, behind) = rest.split_at(self.framing.first(rest));
             let message = Message::Binary(Bytes::copy_from_slice(message));
             self.socket.write(message).map_err(io_error)?;
             rest = behind;
@@ -185,13 +189,13 @@ impl Messages {
     }
 }
 
-impl Cut {
+impl WebSocketFraming {
     /// Returns the number of bytes of the first message.
     fn first(self, bytes: &[u8]) -> usize {
         match (self, bytes.first_chunk::<4>()) {
-            (Self::Frames, Some(b"AMQP")) => 8,
-            (Self::Frames, Some(size)) => u32::from_be_bytes(*size) as usize,
-            (Self::Blocks, _) | (_, None) => bytes.len(),
+            (Self::PerFrame, Some(b"AMQP")) => 8,
+            (Self::PerFrame, Some(size)) => u32::from_be_bytes(*size) as usize,
+            (Self::PerWrite, _) | (_, None) => bytes.len(),
         }
     }
 }

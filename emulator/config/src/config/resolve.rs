@@ -35,7 +35,7 @@ pub const NAMESPACE_NAMES: &str =
     "1 to 63 letters, digits, '-', '_' and '.', a letter or digit first and last";
 
 /// The purpose of a document.
-pub(crate) struct Purpose<'a> {
+pub(crate) struct ResolveContext<'a> {
     /// Which files the document may refer to.
     pub(crate) files: Files<'a>,
     /// The name of its only namespace, which replaces the one in the document.
@@ -48,7 +48,7 @@ pub(crate) struct Purpose<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Files<'a> {
     /// Any file; relative names refer to this directory.
-    Beside(&'a Path),
+    RelativeTo(&'a Path),
     /// None, because a request opens no files here.
     Refused,
 }
@@ -57,7 +57,7 @@ pub(crate) enum Files<'a> {
 pub(crate) fn resolve(
     report: &Report<'_>,
     document: Document,
-    purpose: &Purpose<'_>,
+    context: &ResolveContext<'_>,
 ) -> Vec<NamespaceConfig> {
     let Some(Located {
         location,
@@ -66,22 +66,27 @@ pub(crate) fn resolve(
     else {
         return Vec::new();
     };
-    check_count(report, &location, blocks.len(), purpose);
+    check_count(report, &location, blocks.len(), context);
     let names = blocks.iter().filter_map(|block| block.name.as_ref());
     report_repeated(report, "namespace", names);
     report_repeated_addresses(report, &blocks);
-    let mut names = KeyNames::declared(report, &blocks, purpose.is_taken);
+    let mut names = KeyNames::declared(report, &blocks, context.is_taken);
     let resolved = blocks
         .into_iter()
-        .map(|block| namespace(report, block, &mut names, purpose));
+        .map(|block| namespace(report, block, &mut names, context));
     resolved.collect()
 }
 
-fn check_count(report: &Report<'_>, location: &Location, count: usize, purpose: &Purpose<'_>) {
+fn check_count(
+    report: &Report<'_>,
+    location: &Location,
+    count: usize,
+    context: &ResolveContext<'_>,
+) {
     match count {
         0 => report.problem(location, "at least one namespace must be declared", None),
         1 => {}
-        _ if purpose.only.is_some() => {
+        _ if context.only.is_some() => {
             let message = format!("{count} namespaces are declared, and one is to be made");
             report.problem(location, message, Some("one namespace".to_owned()));
         }
@@ -97,19 +102,19 @@ fn namespace(
     report: &Report<'_>,
     block: NamespaceBlock,
     names: &mut KeyNames<'_>,
-    purpose: &Purpose<'_>,
+    context: &ResolveContext<'_>,
 ) -> NamespaceConfig {
     let name = block.name.map(|name| {
         check_namespace_name(report, &name);
         name.value
     });
-    let name = purpose.only.map(str::to_owned).or(name).unwrap_or_default();
+    let name = context.only.map(str::to_owned).or(name).unwrap_or_default();
     let settings = block.emulator.settings;
     let (queues, topics) = entities::entities(report, block.queues, block.topics, settings.tier);
     NamespaceConfig {
         keys: names.keys(report, &name, block.emulator.keys),
         token_check: block.emulator.token_check.unwrap_or_default(),
-        jwt: keys::jwt(report, block.emulator.jwt, purpose.files),
+        jwt: keys::jwt(report, block.emulator.jwt, context.files),
         arm: block.emulator.arm.unwrap_or_default(),
         address: address(report, block.emulator.address),
         queues,

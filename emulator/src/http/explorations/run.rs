@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use servicebus_control_api::{ExplorationRun, Fault, NamespaceInfo, Pick, RunResult};
-use servicebus_explore::{Coming, Failure, Outcome, Plan};
+use servicebus_explore::{Failure, Outcome, Plan, PlannedRun};
 use tokio::task::spawn_blocking;
 
 use super::{Exploration, OpenRun, Runs};
@@ -44,7 +44,7 @@ pub(crate) async fn begin(
     control: &Control,
     exploration: &Exploration,
     runs: &mut Runs,
-    coming: Coming,
+    planned: PlannedRun,
 ) -> Result<ExplorationRun, ApiError> {
     let number = runs.begun + 1;
     let namespace = format!("exploration-{}-run-{number}", exploration.id);
@@ -52,12 +52,12 @@ pub(crate) async fn begin(
     for party in &exploration.parties {
         keys.insert(party, key_of(party, &namespace));
     }
-    let plan = coming.plan.clone();
+    let plan = planned.plan.clone();
     // If the client disconnects meanwhile, the run stays open, and its namespace is removed with it.
     runs.begun = number;
     runs.open = Some(OpenRun {
         number,
-        coming,
+        planned,
         namespace: namespace.clone(),
         parties: keys
             .iter()
@@ -75,7 +75,7 @@ pub(crate) async fn begin(
         Ok(made) => made,
         Err(reason) => {
             if let Some(open) = runs.open.take() {
-                runs.progress.put_back(open.coming);
+                runs.progress.requeue(open.planned);
             }
             let message = format!("the namespace of the run was not made: {reason}");
             return Err(ApiError::new(StatusCode::CONFLICT, "conflict", message));
@@ -125,7 +125,7 @@ pub(crate) async fn outcome(control: &Control, open: &OpenRun, result: RunResult
     outcome.is_reached = faults.all().iter().all(|fault| fault.hits > 0);
     outcome.operations = faults.operations(0, MAX_OPERATIONS).operations;
     if outcome.failure.is_some() {
-        outcome.timelines = timelines(&namespace, &open.coming.plan).await;
+        outcome.timelines = timelines(&namespace, &open.planned.plan).await;
     }
     outcome
 }
@@ -171,14 +171,14 @@ async fn make(
 
 /// Adds the faults of a plan for the parties' keys in this run.
 fn script(namespace: &Namespace, plan: &Plan, keys: &BTreeMap<&String, Key>) {
-    for (site, effect) in &plan.faults {
-        let mut filter = site.filter.clone();
-        filter.party = keys.get(&site.party).map(|key| key.name.clone());
+    for (point, effect) in &plan.faults {
+        let mut filter = point.filter.clone();
+        filter.party = keys.get(&point.party).map(|key| key.name.clone());
         // The limit is not reached: a plan has two faults at most.
         let _ = namespace.faults.add(Fault {
-            operation: site.operation.operation,
+            operation: point.operation.operation,
             filter,
-            pick: Pick::counted(Some(site.nth), None, None, effect.scripted()),
+            pick: Pick::counted(Some(point.nth), None, None, effect.scripted()),
         });
     }
 }
@@ -186,8 +186,9 @@ fn script(namespace: &Namespace, plan: &Plan, keys: &BTreeMap<&String, Key>) {
 /// Returns the timelines of the messages whose operations had faults.
 async fn timelines(namespace: &Arc<Namespace>, plan: &Plan) -> Vec<String> {
     let mut timelines = Vec::new();
-    for (site, _) in &plan.faults {
-        let (Some(entity), Some(id)) = (&site.operation.entity, &site.operation.message_id) else {
+    for (point, _) in &plan.faults {
+        let (Some(entity), Some(id)) = (&point.operation.entity, &point.operation.message_id)
+        else {
             continue;
         };
         let Some(timeline) = timeline::of_message(namespace, entity, id).await else {

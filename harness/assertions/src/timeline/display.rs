@@ -170,14 +170,14 @@ fn details(event: &Event) -> Option<String> {
     match (&event.reason, &event.detail) {
         (None, Some(target)) if event.kind == EventKind::Forwarded => Some(format!("to {target}")),
         (None, Some(rule)) if event.kind == EventKind::Matched => Some(format!("by rule {rule}")),
-        (Some(reason), Some(detail)) => Some(format!("{reason}: {}", untracked(detail))),
+        (Some(reason), Some(detail)) => Some(format!("{reason}: {}", without_tracking(detail))),
         (Some(only), None) | (None, Some(only)) => Some(only.clone()),
         (None, None) => None,
     }
 }
 
 /// Removes the service's support details from an error: the ids and the time of the request.
-fn untracked(detail: &str) -> &str {
+fn without_tracking(detail: &str) -> &str {
     let cut = detail.split_once(" TrackingId:");
     cut.map_or(detail, |(text, _)| text)
 }

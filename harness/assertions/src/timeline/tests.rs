@@ -30,7 +30,7 @@ fn timeline() -> Timeline {
 }
 
 #[test]
-fn the_timeline_of_a_message_reads_as_the_specification_shows_it() {
+fn the_timeline_of_a_message_has_the_specified_format() {
     let message = timeline().of_message("o-17");
     assert_eq!(
         message.titled("o-17").to_string(),
@@ -60,7 +60,7 @@ fn the_timeline_of_a_queue_names_its_messages() {
 }
 
 #[test]
-fn counters_are_exact_and_events_the_fallback() {
+fn counters_are_preferred_to_events() {
     let timeline = timeline();
     assert_eq!(timeline.count(&EventKind::Delivered), 2);
     assert_eq!(timeline.count(&EventKind::LockExpired), 1);
@@ -74,7 +74,7 @@ fn an_unknown_kind_keeps_its_name() {
 }
 
 #[test]
-fn every_kind_that_an_emulator_records_has_a_name_here() {
+fn every_recorded_kind_has_a_name() {
     for counter in servicebus_broker::Counter::ALL {
         let kind = EventKind::named(counter.name());
         assert!(!matches!(kind, EventKind::Other(_)), "{kind:?}");
@@ -113,7 +113,7 @@ timeline of o-1 in orders
 }
 
 #[test]
-fn an_event_is_a_line_by_itself() {
+fn an_event_is_formatted_as_a_line() {
     let lines = Vec::from_iter(timeline().events()[3..6].iter().map(line));
     assert_eq!(
         lines,
@@ -126,7 +126,7 @@ fn an_event_is_a_line_by_itself() {
 }
 
 #[test]
-fn a_match_has_the_id_of_the_message_that_came_in_by_it() {
+fn a_matched_event_has_the_message_id() {
     let event = |kind: &str, number: u64, id: &str| {
         format!(
             r#"{{"at":"2026-01-01T00:00:00Z","kind":"{kind}","entity":"prices/Subscriptions/eu","sequence_number":{number},"message_id":{id}}}"#
@@ -155,7 +155,7 @@ fn deliveries_of_dead_letters_have_no_limit() {
 }
 
 #[test]
-fn a_line_keeps_a_long_kind_apart_from_what_it_is_about() {
+fn a_long_kind_is_separated_from_the_summary() {
     let event = r#"{"at":"2024-01-01T00:00:00Z","offset":0.021,"kind":"session-accepted","entity":"carts","session":"s-1"}"#;
     let shown = line(&serde_json::from_str(event).unwrap());
     assert_eq!(shown, "  +0.021 s  session accepted s-1, in carts");

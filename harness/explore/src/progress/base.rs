@@ -1,23 +1,25 @@
 //! Evaluates the runs without faults: the operations that can get faults, and those of tokens.
 
-use super::{Coming, Progress, Purpose};
+use super::{PlannedRun, Progress, Purpose};
 use crate::{
     Outcome, Plan,
+    fault_point::{
+        FaultPoint, KeyParts, describe_divergence, fault_points, have_equal_keys, stable_key_parts,
+    },
     plan::not_applicable,
     report::Failure,
-    site::{Features, Site, are_alike, diverging, sites, unstable_features},
 };
 
 impl Progress {
     /// Evaluates both runs without faults.
-    pub(crate) fn judge_base(&mut self) {
+    pub(crate) fn evaluate_base(&mut self) {
         let base = std::mem::take(&mut self.base);
         let [first, second] = base.as_slice() else {
             return;
         };
-        let differ = diverging(first, second);
+        let differ = describe_divergence(first, second);
         match (&first.failure, &second.failure) {
-            (Some(failure), _) if first.is_stuck => return self.stop(failure.message.clone()),
+            (Some(failure), _) if first.is_hung => return self.stop(failure.message.clone()),
             (Some(Failure { message, location }), Some(_)) => {
                 let at = location.as_ref().map(|at| format!("  ({at})"));
                 let at = at.unwrap_or_default();
@@ -35,12 +37,12 @@ impl Progress {
         }
         let mut parties = first.parties.clone();
         parties.extend(second.parties.clone());
-        self.features = unstable_features(&first.operations, &second.operations, &parties);
-        self.sites = sites(&first.operations, &parties, self.features);
+        self.key_parts = stable_key_parts(&first.operations, &second.operations, &parties);
+        self.fault_points = fault_points(&first.operations, &parties, self.key_parts);
         self.count_base(first);
         self.count_base(second);
         let is_other_order = !self.settings.is_statistical && !differ.is_empty();
-        if self.features != Features::default() || is_other_order {
+        if self.key_parts != KeyParts::default() || is_other_order {
             let warning = format!(
                 "two runs without a fault do not do the same{differ}; operations are told apart by less: take ids and times neither from chance nor from the wall clock"
             );
@@ -49,24 +51,24 @@ impl Progress {
             }
             self.report.warnings.push(warning);
         }
-        self.begin_with_sites();
+        self.begin_with_fault_points();
     }
 
     /// Counts a run without faults, and whether it did the same as the first.
     pub(crate) fn count_base(&mut self, outcome: &Outcome) {
-        let done = sites(&outcome.operations, &outcome.parties, self.features);
-        let [first, done] = [&self.sites, &done].map(|sites| {
-            let most = self.settings.operations.min(sites.len());
-            &sites[..most]
+        let done = fault_points(&outcome.operations, &outcome.parties, self.key_parts);
+        let [first, done] = [&self.fault_points, &done].map(|fault_points| {
+            let most = self.settings.operations.min(fault_points.len());
+            &fault_points[..most]
         });
         self.report.base_runs += 1;
-        self.report.base_alike += usize::from(are_alike(first, done));
+        self.report.base_alike += usize::from(have_equal_keys(first, done));
     }
 
-    fn begin_with_sites(&mut self) {
-        self.report.operations = self.sites.len();
-        self.report.not_applicable = not_applicable(&self.sites, &self.settings.options);
-        if self.sites.is_empty() {
+    fn begin_with_fault_points(&mut self) {
+        self.report.operations = self.fault_points.len();
+        self.report.not_applicable = not_applicable(&self.fault_points, &self.settings.options);
+        if self.fault_points.is_empty() {
             let connect = match self.settings.is_statistical {
                 true => {
                     "let the code under test connect with the connection string of a party, which each run tells"
@@ -80,8 +82,8 @@ impl Progress {
             ));
         }
         let most = self.settings.operations;
-        if let Some(more @ 1..) = self.sites.len().checked_sub(most) {
-            self.sites.truncate(most);
+        if let Some(more @ 1..) = self.fault_points.len().checked_sub(most) {
+            self.fault_points.truncate(most);
             let warning =
                 format!("{more} operations are left without faults: only the first {most}");
             self.report.warnings.push(warning);
@@ -93,31 +95,31 @@ impl Progress {
         let expected = std::mem::take(&mut self.settings.expected).into_iter();
         let expected = expected.map(|(token, reason)| (token, Some(reason)));
         let always = always.into_iter().map(|token| (token, None));
-        self.sought = always.chain(expected).collect();
-        self.seek(Plan::default(), self.sites.clone());
+        self.pending_tokens = always.chain(expected).collect();
+        self.resolve_tokens(Plan::default(), self.fault_points.clone());
     }
 
     /// Finds the operations of tokens: the first of each in a run without faults, each next one in a run with those before
     /// it.
-    pub(crate) fn seek(&mut self, mut plan: Plan, mut known: Vec<Site>) {
-        while let Some((token, _)) = self.sought.front()
+    pub(crate) fn resolve_tokens(&mut self, mut plan: Plan, mut known: Vec<FaultPoint>) {
+        while let Some((token, _)) = self.pending_tokens.front()
             && let Some((key, effect)) = token.0.get(plan.faults.len())
         {
-            let Some(site) = known.iter().find(|site| site.key == *key) else {
+            let Some(point) = known.iter().find(|point| point.key == *key) else {
                 return self.stop(format!(
                     "the token {token} names the operation `{key}`, which this test does not do: the token is of another test, or the code has changed since; explore again without it"
                 ));
             };
-            plan.faults.push((site.clone(), *effect));
+            plan.faults.push((point.clone(), *effect));
             if plan.faults.len() < token.0.len() {
-                let purpose = Purpose::Prefix;
-                return self.coming.push_back(Coming { plan, purpose });
+                let purpose = Purpose::ResolveToken;
+                return self.queue.push_back(PlannedRun { plan, purpose });
             }
-            match self.sought.pop_front() {
+            match self.pending_tokens.pop_front() {
                 Some((_, Some(reason))) => self.expected.push((plan, reason)),
                 Some((_, None)) | None => self.always.push(plan),
             }
-            (plan, known) = (Plan::default(), self.sites.clone());
+            (plan, known) = (Plan::default(), self.fault_points.clone());
         }
     }
 }

@@ -1,39 +1,39 @@
 //! Evaluates failed runs: those that were expected, those with the same failure, and which explains it best.
 
-use super::{Coming, Failed, Outcome, Progress, Purpose};
+use super::{Failed, Outcome, PlannedRun, Progress, Purpose};
 use crate::{
     Effect, Plan,
-    report::{Failure, Finding, cluster_key, simpler, weaker},
+    report::{Failure, Finding, failure_key, simpler, weaker},
 };
 
 /// The largest number of failures that are repeated, and how often.
 const MAX_REPEATED: usize = 10;
-const AGAIN: usize = 2;
+const REPETITIONS: usize = 2;
 
 impl Progress {
     /// Removes expected failures, and returns the expected runs that have not failed yet.
     pub(crate) fn expect_failures(&mut self) -> Vec<(Plan, Purpose)> {
-        let mut coming = Vec::new();
+        let mut runs = Vec::new();
         for (index, (plan, _)) in self.expected.iter().enumerate() {
             let before = self.failed.len();
             self.failed
                 .retain(|failed| failed.plan.token() != plan.token());
             if before == self.failed.len() {
-                coming.push((plan.clone(), Purpose::Expected(index)));
+                runs.push((plan.clone(), Purpose::Expected(index)));
             }
         }
-        coming
+        runs
     }
 
     /// Groups equal failures, with the plan that explains each best.
-    pub(crate) fn clusters(&self) -> Vec<Finding> {
+    pub(crate) fn group_failures(&self) -> Vec<Finding> {
         let mut failed: Vec<&Failed> = self.failed.iter().collect();
         failed.sort_by_key(|failed| weaker(&failed.plan));
         let mut findings = Vec::<Finding>::new();
         for failed in failed {
-            let key = cluster_key(&failed.failure);
+            let key = failure_key(&failed.failure);
             let mut known = findings.iter_mut();
-            match known.find(|finding| cluster_key(&finding.failure) == key) {
+            match known.find(|finding| failure_key(&finding.failure) == key) {
                 Some(finding) => finding.also.push(failed.plan.clone()),
                 None => findings.push(Finding {
                     plan: failed.plan.clone(),
@@ -52,50 +52,50 @@ impl Progress {
     fn weaker_that_passed(&self, plan: &Plan) -> Vec<Effect> {
         let at = plan.faults.first();
         let weaker = self.passed.iter().filter_map(|passed| {
-            let ((site, effect), (at, than)) = (passed.faults.first()?, at?);
-            (site.key == at.key && effect.strength() <= than.strength()).then_some(*effect)
+            let ((point, effect), (at, than)) = (passed.faults.first()?, at?);
+            (point.key == at.key && effect.strength() <= than.strength()).then_some(*effect)
         });
         weaker.collect()
     }
 
     /// Returns plans that may explain findings with several faults better.
     pub(crate) fn simpler_plans(&self) -> Vec<(Plan, Purpose)> {
-        let mut coming = Vec::new();
+        let mut runs = Vec::new();
         for (index, finding) in self.report.findings.iter().enumerate() {
             if finding.plan.faults.len() > 1 {
                 let mut plans = simpler(&finding.plan);
                 plans.retain(|plan| !self.passed.contains(plan));
                 let plans = plans.into_iter();
-                coming.extend(plans.map(|plan| (plan, Purpose::Simpler(index))));
+                runs.extend(plans.map(|plan| (plan, Purpose::Simpler(index))));
             }
         }
-        coming
+        runs
     }
 
-    pub(crate) fn take_simpler(&mut self, index: usize, plan: Plan, outcome: Outcome) {
+    pub(crate) fn record_simpler(&mut self, index: usize, plan: Plan, outcome: Outcome) {
         let passed = self.weaker_that_passed(&plan);
         let finding = &mut self.report.findings[index];
-        let fails_so = |failure: &Failure| cluster_key(failure) == cluster_key(&finding.failure);
+        let fails_so = |failure: &Failure| failure_key(failure) == failure_key(&finding.failure);
         if let Some(failure) = outcome.failure.filter(fails_so)
             && outcome.is_reached
         {
             (finding.plan, finding.failure) = (plan, failure);
             (finding.passed, finding.timelines) = (passed, outcome.timelines);
-            let others = |coming: &Coming| coming.purpose != Purpose::Simpler(index);
-            self.coming.retain(others);
+            let others = |run: &PlannedRun| run.purpose != Purpose::Simpler(index);
+            self.queue.retain(others);
         }
     }
 
     pub(crate) fn repetitions(&self) -> Vec<(Plan, Purpose)> {
-        let mut coming = Vec::new();
+        let mut runs = Vec::new();
         let findings = self.report.findings.iter().enumerate();
         for (index, Finding { plan, .. }) in findings.take(MAX_REPEATED) {
             let mut failed = self.failed.iter();
-            if !failed.any(|failed| failed.is_stuck && failed.plan == *plan) {
-                coming.extend(vec![(plan.clone(), Purpose::Again(index)); AGAIN]);
+            if !failed.any(|failed| failed.is_hung && failed.plan == *plan) {
+                runs.extend(vec![(plan.clone(), Purpose::Repeat(index)); REPETITIONS]);
             }
         }
-        coming
+        runs
     }
 
     pub(crate) fn finish(&mut self) {

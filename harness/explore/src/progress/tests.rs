@@ -50,17 +50,17 @@ fn outcome(plan: &Plan) -> Outcome {
 fn report(failing_run: Duration) -> serde_json::Value {
     let mut progress = Progress::new(settings());
     let mut now = Instant::now();
-    while let Next::Run(coming) = progress.next(now) {
-        let outcome = outcome(&coming.plan);
+    while let Next::Run(run) = progress.next(now) {
+        let outcome = outcome(&run.plan);
         if outcome.failure.is_some() {
             now += failing_run;
         }
-        progress.take(coming, outcome);
+        progress.record_outcome(run, outcome);
     }
-    let told = progress.told(now);
-    let is_cut = told.text.contains("not repeated: the time was over");
-    assert_eq!(is_cut, failing_run >= WITHIN, "{}", told.text);
-    told.json
+    let report = progress.report(now);
+    let is_cut = report.text.contains("not repeated: the time was over");
+    assert_eq!(is_cut, failing_run >= WITHIN, "{}", report.text);
+    report.json
 }
 
 #[test]

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn described_values_are_shown_and_hide_nothing() {
+    fn described_values_are_decoded() {
         let bytes = message(|out| {
             out.raw(&[0x00]);
             out.symbol("com.microsoft:timespan");
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_no_property_is_shown_all_the_same() {
+    fn an_unusual_property_value_is_shown() {
         let bytes = message(|out| {
             let list = out.begin_list();
             out.int(1);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_not_understood_is_shown_as_its_bytes() {
+    fn an_unknown_value_is_shown_as_bytes() {
         // A string that is not UTF-8.
         let bytes = message(|out| out.raw(&[0xa1, 0x01, 0xff]));
         let properties = read(&bytes).unwrap().application_properties;
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_is_an_error() {
+    fn a_truncated_message_is_an_error() {
         let bytes = message(|out| out.int(1));
         let without_body = bytes.len() - b"\x00\x53\x75\xa0\x05hello".len();
         for end in (1..bytes.len()).filter(|end| *end != without_body) {

@@ -7,7 +7,7 @@ use fe2o3_amqp::types::{
     primitives::{Array, Binary, Timestamp, Uuid, Value},
 };
 
-use super::{Map, Node, encoded, unexpected};
+use super::{ManagementNode, Map, encoded, unexpected};
 use crate::{
     amqp::{Amqp, AmqpError, ReceiveMode, SettleAs},
     received_message::ReceivedMessage,
@@ -38,7 +38,7 @@ impl LockToken {
 impl Amqp {
     /// Peeks every message of a sub-queue, in order of sequence number.
     pub(crate) async fn peek(&self, address: &str) -> Result<Vec<ReceivedMessage>, AmqpError> {
-        let mut node = Node::open(self, address).await?;
+        let mut node = ManagementNode::open(self, address).await?;
         let mut messages: Vec<ReceivedMessage> = Vec::new();
         loop {
             let from = messages
@@ -81,7 +81,7 @@ impl Amqp {
         address: &str,
         number: i64,
     ) -> Result<(), AmqpError> {
-        let body = map([("sequence-numbers", numbers(number))]);
+        let body = map([("sequence-numbers", long_array(number))]);
         let answer = self.ask(address, "cancel-scheduled-message", body).await;
         answer.map(|_nothing| ())
     }
@@ -100,7 +100,7 @@ impl Amqp {
             ReceiveMode::PeekLock => 1,
         };
         let mut body = map([
-            ("sequence-numbers", numbers(number)),
+            ("sequence-numbers", long_array(number)),
             ("receiver-settle-mode", Value::Uint(mode)),
         ]);
         if let Some(session) = session {
@@ -195,7 +195,7 @@ impl Amqp {
         operation: &str,
         body: Map,
     ) -> Result<Option<Map>, AmqpError> {
-        let mut node = Node::open(self, address).await?;
+        let mut node = ManagementNode::open(self, address).await?;
         let operation = format!("com.microsoft:{operation}");
         let answer = node.request(&operation, body).await?;
         node.close().await?;
@@ -203,7 +203,7 @@ impl Amqp {
     }
 }
 
-impl Node {
+impl ManagementNode {
     async fn peek(&mut self, from: i64) -> Result<Vec<ReceivedMessage>, AmqpError> {
         let body = map([
             ("from-sequence-number", Value::Long(from)),
@@ -221,7 +221,7 @@ pub(crate) fn map<const N: usize>(entries: [(&str, Value); N]) -> Map {
     Map::from_iter(entries.map(|(key, value)| (key.into(), value)))
 }
 
-fn numbers(number: i64) -> Value {
+fn long_array(number: i64) -> Value {
     Value::Array(Array::from(vec![Value::Long(number)]))
 }
 
@@ -281,8 +281,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        address::Place, amqp::Login, background::Background, endpoints::HttpPorts, in_process,
-        liveness::Liveness,
+        address::ListenAddress, amqp::Login, background::Background, endpoints::HttpPorts,
+        in_process, liveness::Liveness,
     };
 
     /// Returns a message that was due long ago, with a property as .NET encodes a `TimeSpan`.
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_message_of_dotnet_can_be_looked_at_and_received() {
+    async fn a_message_from_dotnet_is_peeked_and_received() {
         // A separate runtime, because another test observes how the shared one ends.
         let background = Arc::new(Background::start().unwrap());
         let started = in_process::start(
@@ -317,7 +317,7 @@ mod tests {
             None,
             None,
             HttpPorts::default(),
-            Place::Anywhere,
+            ListenAddress::Random,
             None,
         )
         .await
@@ -340,7 +340,10 @@ mod tests {
         let receiver = amqp
             .receiver_link("queue.1", ReceiveMode::ReceiveAndDelete)
             .await;
-        let taken = receiver.unwrap().take_ready(&amqp, "queue.1", 1).await;
+        let taken = receiver
+            .unwrap()
+            .receive_available(&amqp, "queue.1", 1)
+            .await;
         let received = taken.unwrap().remove(0).message;
         assert_eq!(received.application_properties, *properties);
     }

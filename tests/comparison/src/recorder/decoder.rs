@@ -86,13 +86,13 @@ impl Decoder {
             return self.amqp(side, bytes);
         }
         match side {
-            Side::Client => self.begun(bytes),
+            Side::Client => self.detect_protocol(bytes),
             Side::Service => Err("the service spoke first".to_owned()),
         }
     }
 
     /// Finds the protocol by the first bytes.
-    fn begun(&mut self, bytes: &[u8]) -> Result<(), String> {
+    fn detect_protocol(&mut self, bytes: &[u8]) -> Result<(), String> {
         self.first.extend_from_slice(bytes);
         if self.first.len() < b"AMQP".len() {
             return Ok(());
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_bytes_are_not_decoded_and_do_no_harm() {
+    fn invalid_bytes_are_not_decoded() {
         for at in 0..SERVICE.len() {
             for wrong in [0x00, 0x40, 0x7f, 0xc0, 0xff] {
                 let mut said = SERVICE.to_vec();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn amqp_is_found_in_a_websocket() {
+    fn amqp_is_decoded_from_a_websocket() {
         let mut decoder = Decoder::new(Arc::default());
         let request = b"GET /$servicebus/websocket HTTP/1.1\r\nUpgrade: websocket\r\n\r\n";
         decoder.push(Side::Client, request);

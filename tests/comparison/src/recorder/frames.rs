@@ -5,7 +5,7 @@ use bytes::{Buf as _, Bytes, BytesMut};
 /// The header of a frame without its extended part, and of a protocol.
 const HEADER: usize = 8;
 /// Longest frame that is decoded, in bytes; clients agree on 64 KiB, or on 1 MiB.
-const LONGEST: usize = 2 * 1024 * 1024;
+const MAX_FRAME: usize = 2 * 1024 * 1024;
 
 /// The bytes of one direction that are no whole frame yet.
 #[derive(Debug, Default)]
@@ -38,9 +38,9 @@ impl Frames {
         };
         let size = u32::from_be_bytes([a, b, c, d]) as usize;
         let body = usize::from(offset) * 4;
-        if size > LONGEST || body < HEADER || body > size {
+        if size > MAX_FRAME || body < HEADER || body > size {
             return Err(format!(
-                "a frame of {size} bytes whose body begins at {body}; decoded are {HEADER} to {LONGEST}"
+                "a frame of {size} bytes whose body begins at {body}; decoded are {HEADER} to {MAX_FRAME}"
             ));
         }
         if self.left.len() < size {
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_found_however_they_are_cut() {
+    fn frames_are_split_at_any_read_boundary() {
         let stream = b"AMQP\x00\x01\x00\x00\0\0\0\x09\x02\0\0\x05x\0\0\0\x08\x02\x01\0\0";
         let mut frames = Frames::default();
         let mut found = Vec::new();
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn no_frame_is_longer_than_what_is_kept() {
+    fn a_frame_beyond_the_limit_is_an_error() {
         for wrong in [b"\x7f\0\0\0\x02\0\0\0", b"\0\0\0\x08\x01\0\0\0"] {
             let mut frames = Frames::default();
             frames.push(wrong);

@@ -9,11 +9,11 @@ use bytes::{Buf as _, BytesMut};
 use super::{Side, trace::Budget};
 
 /// Longest head that is read, in bytes.
-const LONGEST_HEAD: usize = 64 * 1024;
+const MAX_HEAD: usize = 64 * 1024;
 /// Longest line that gives the size of a chunk, in bytes.
-const LONGEST_LINE: usize = 1024;
+const MAX_CHUNK_LINE: usize = 1024;
 /// Most headers of a head.
-const HEADERS: usize = 128;
+const MAX_HEADERS: usize = 128;
 
 /// An HTTP connection as the recorder sees it.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(super) struct Http {
     service: Messages,
     operations: Vec<String>,
     /// Requests that have no answer yet: what the trace says of them, and whether it is one to a `HEAD`.
-    asked: VecDeque<(Option<usize>, bool)>,
+    pending: VecDeque<(Option<usize>, bool)>,
     is_switched: bool,
 }
 
@@ -31,12 +31,12 @@ pub(super) struct Http {
 #[derive(Debug, Default)]
 struct Messages {
     left: BytesMut,
-    rest: Rest,
+    next: NextPart,
 }
 
 /// What is due next.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Rest {
+enum NextPart {
     #[default]
     Head,
     Counted(u64),
@@ -53,7 +53,7 @@ impl Http {
             client: Messages::default(),
             service: Messages::default(),
             operations: Vec::new(),
-            asked: VecDeque::new(),
+            pending: VecDeque::new(),
             is_switched: false,
         }
     }
@@ -102,35 +102,35 @@ impl Http {
     }
 
     fn requested(&mut self, head: &[u8]) -> Result<(), String> {
-        let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+        let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
         let mut request = httparse::Request::new(&mut headers);
         request.parse(head).map_err(|error| error.to_string())?;
         let (method, path) = (request.method.unwrap_or("-"), request.path.unwrap_or("-"));
-        self.client.rest = length(request.headers, Rest::Head);
+        self.client.next = length(request.headers, NextPart::Head);
         let index = self.budget.take().then(|| {
             self.operations.push(format!("{method} {path}"));
             self.operations.len() - 1
         });
-        self.asked.push_back((index, method == "HEAD"));
+        self.pending.push_back((index, method == "HEAD"));
         Ok(())
     }
 
     fn answered(&mut self, head: &[u8]) -> Result<(), String> {
-        let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+        let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
         let mut answer = httparse::Response::new(&mut headers);
         answer.parse(head).map_err(|error| error.to_string())?;
         let code = answer.code.unwrap_or_default();
         if (100..200).contains(&code) && code != 101 {
             return Ok(());
         }
-        let (index, is_head) = self.asked.pop_front().unwrap_or_default();
+        let (index, is_head) = self.pending.pop_front().unwrap_or_default();
         if let Some(index) = index {
             self.operations[index] += &format!(": {code}");
         }
         self.is_switched = code == 101;
-        self.service.rest = match is_head || matches!(code, 101 | 204 | 304) {
-            true => Rest::Head,
-            false => length(answer.headers, Rest::UntilEnd),
+        self.service.next = match is_head || matches!(code, 101 | 204 | 304) {
+            true => NextPart::Head,
+            false => length(answer.headers, NextPart::UntilEnd),
         };
         Ok(())
     }
@@ -140,37 +140,37 @@ impl Messages {
     /// Steps over bodies up to the end of the next head.
     fn head(&mut self) -> Result<Option<BytesMut>, String> {
         loop {
-            match self.rest {
-                Rest::Head => return self.until(b"\r\n\r\n", LONGEST_HEAD),
-                Rest::Counted(length) => match self.step(length) {
-                    0 => self.rest = Rest::Head,
+            match self.next {
+                NextPart::Head => return self.until(b"\r\n\r\n", MAX_HEAD),
+                NextPart::Counted(length) => match self.step(length) {
+                    0 => self.next = NextPart::Head,
                     left => {
-                        self.rest = Rest::Counted(left);
+                        self.next = NextPart::Counted(left);
                         return Ok(None);
                     }
                 },
-                Rest::Size => {
-                    let Some(line) = self.until(b"\r\n", LONGEST_LINE)? else {
+                NextPart::Size => {
+                    let Some(line) = self.until(b"\r\n", MAX_CHUNK_LINE)? else {
                         return Ok(None);
                     };
-                    self.rest = match size(&line)? {
-                        0 => Rest::Trailer,
-                        size => Rest::Chunk(size + 2),
+                    self.next = match size(&line)? {
+                        0 => NextPart::Trailer,
+                        size => NextPart::Chunk(size + 2),
                     };
                 }
-                Rest::Chunk(length) => match self.step(length) {
-                    0 => self.rest = Rest::Size,
+                NextPart::Chunk(length) => match self.step(length) {
+                    0 => self.next = NextPart::Size,
                     left => {
-                        self.rest = Rest::Chunk(left);
+                        self.next = NextPart::Chunk(left);
                         return Ok(None);
                     }
                 },
-                Rest::Trailer => match self.until(b"\r\n", LONGEST_LINE)? {
+                NextPart::Trailer => match self.until(b"\r\n", MAX_CHUNK_LINE)? {
                     None => return Ok(None),
-                    Some(line) if line.len() == 2 => self.rest = Rest::Head,
+                    Some(line) if line.len() == 2 => self.next = NextPart::Head,
                     Some(_field) => {}
                 },
-                Rest::UntilEnd => {
+                NextPart::UntilEnd => {
                     self.left.clear();
                     return Ok(None);
                 }
@@ -199,7 +199,7 @@ impl Messages {
 }
 
 /// How a body ends; one without a length ends as is said.
-fn length(headers: &[httparse::Header<'_>], without: Rest) -> Rest {
+fn length(headers: &[httparse::Header<'_>], without: NextPart) -> NextPart {
     let value = |name: &str| {
         let mut headers = headers.iter();
         let found = headers.find(|header| header.name.eq_ignore_ascii_case(name))?;
@@ -207,10 +207,10 @@ fn length(headers: &[httparse::Header<'_>], without: Rest) -> Rest {
     };
     let coding = value("transfer-encoding").unwrap_or_default();
     if coding.to_ascii_lowercase().contains("chunked") {
-        return Rest::Size;
+        return NextPart::Size;
     }
     let counted = value("content-length").and_then(|length| length.trim().parse().ok());
-    counted.map_or(without, Rest::Counted)
+    counted.map_or(without, NextPart::Counted)
 }
 
 fn size(line: &[u8]) -> Result<u64, String> {
@@ -234,7 +234,7 @@ mod tests {
         HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 404 Not Found\r\n\r\nuntil the end";
 
     #[test]
-    fn requests_are_told_with_their_answers_however_they_are_cut() {
+    fn requests_are_rendered_with_their_responses() {
         for piece in [1, 7, 1000] {
             let mut http = Http::new(Arc::default());
             for (side, bytes) in [(Side::Client, REQUESTS), (Side::Service, ANSWERS)] {
@@ -254,10 +254,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_http_is_an_error() {
+    fn invalid_http_is_an_error() {
         let mut http = Http::new(Arc::default());
         assert!(http.push(Side::Client, b"\x00\x01\r\n\r\n").is_err());
         let mut http = Http::new(Arc::default());
-        assert!(http.push(Side::Client, &[b'a'; LONGEST_HEAD + 1]).is_err());
+        assert!(http.push(Side::Client, &[b'a'; MAX_HEAD + 1]).is_err());
     }
 }

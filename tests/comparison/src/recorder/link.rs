@@ -8,9 +8,9 @@ use super::{
 };
 
 /// How much is kept of a message of several frames, in bytes.
-const KEPT: usize = 64 * 1024;
+const MAX_PAYLOAD: usize = 64 * 1024;
 /// Longest text of one operation, in bytes.
-const LONGEST: usize = 4_000;
+const MAX_TEXT: usize = 4_000;
 
 /// Fields of an attach (AMQP 1.0 §2.7.3) that say how the link is, by their places.
 const ATTACH_FIELDS: [(usize, &str); 8] = [
@@ -60,7 +60,7 @@ pub(super) struct Link {
     /// What it is at the client: the end that receives, or the one that sends.
     pub(super) receives: bool,
     /// The client's own attach, until the service answers it.
-    asked: Vec<Value>,
+    requested: Vec<Value>,
     answer: Option<String>,
     operations: Vec<Operation>,
     /// How the service ended it, if it said more than that.
@@ -85,11 +85,11 @@ pub(super) struct Partial {
 
 impl Link {
     /// A link as the client asks for it.
-    pub(super) fn new(asked: Vec<Value>) -> Self {
+    pub(super) fn new(requested: Vec<Value>) -> Self {
         Self {
-            name: text(field(&asked, 0)).unwrap_or_default().to_owned(),
-            receives: *field(&asked, 2) == Value::Bool(true),
-            asked,
+            name: text(field(&requested, 0)).unwrap_or_default().to_owned(),
+            receives: *field(&requested, 2) == Value::Bool(true),
+            requested,
             answer: None,
             operations: Vec::new(),
             end: None,
@@ -108,7 +108,7 @@ impl Link {
         for (index, name) in ATTACH_FIELDS {
             rendered.extend(against(
                 name,
-                field(&self.asked, index),
+                field(&self.requested, index),
                 field(answer, index),
             ));
         }
@@ -119,7 +119,7 @@ impl Link {
             rendered.extend(terminus(
                 name,
                 names,
-                field(&self.asked, index),
+                field(&self.requested, index),
                 field(answer, index),
             ));
         }
@@ -128,7 +128,7 @@ impl Link {
 
     /// Returns the address at the service.
     pub(super) fn address(&self) -> &str {
-        let terminus = field(&self.asked, if self.receives { SOURCE } else { TARGET });
+        let terminus = field(&self.requested, if self.receives { SOURCE } else { TARGET });
         match composite(terminus) {
             Some((COORDINATOR, _)) => "the coordinator",
             Some((_, fields)) => text(field(fields, 0)).unwrap_or("no address"),
@@ -138,7 +138,7 @@ impl Link {
 
     /// Returns the address that a receiving client gave itself.
     pub(super) fn own_address(&self) -> Option<&str> {
-        let (_, fields) = composite(field(&self.asked, TARGET))?;
+        let (_, fields) = composite(field(&self.requested, TARGET))?;
         text(field(fields, 0))
     }
 
@@ -162,7 +162,7 @@ impl Link {
     pub(super) fn then(&mut self, operation: usize, what: String) {
         if let Some(operation) = self.operations.get_mut(operation) {
             let length: usize = operation.then.iter().map(String::len).sum();
-            if length < LONGEST {
+            if length < MAX_TEXT {
                 operation.then.push(shortened(what));
             }
         }
@@ -186,7 +186,7 @@ impl Link {
         if is_aborted {
             return None;
         }
-        let room = KEPT.saturating_sub(partial.bytes.len());
+        let room = MAX_PAYLOAD.saturating_sub(partial.bytes.len());
         partial
             .bytes
             .extend_from_slice(&payload[..payload.len().min(room)]);
@@ -228,31 +228,31 @@ impl Link {
 }
 
 /// What the service says where the client asked for something: nothing where neither says anything.
-fn against(name: &str, asked: &Value, answer: &Value) -> Option<String> {
-    match (asked, answer) {
+fn against(name: &str, requested: &Value, answer: &Value) -> Option<String> {
+    match (requested, answer) {
         (Value::Null, Value::Null) => None,
-        (asked, answer) if asked == answer => Some(format!("{name} as asked")),
+        (requested, answer) if requested == answer => Some(format!("{name} as asked")),
         (_, answer) => Some(format!("{name} {}", described(answer))),
     }
 }
 
 /// The same field by field, because addresses in it may be made for one run alone.
-fn terminus(name: &str, names: &[&str], asked: &Value, answer: &Value) -> Option<String> {
-    match (composite(asked), composite(answer)) {
-        (Some((kind, asked)), Some((other, answer))) if kind == other => {
+fn terminus(name: &str, names: &[&str], requested: &Value, answer: &Value) -> Option<String> {
+    match (composite(requested), composite(answer)) {
+        (Some((kind, requested)), Some((other, answer))) if kind == other => {
             let fields = names.iter().enumerate();
             let rendered = fields.filter_map(|(index, name)| {
-                against(name, field(asked, index), field(answer, index))
+                against(name, field(requested, index), field(answer, index))
             });
             Some(format!("{name} ({})", Vec::from_iter(rendered).join(", ")))
         }
-        _ => against(name, asked, answer),
+        _ => against(name, requested, answer),
     }
 }
 
 fn shortened(mut text: String) -> String {
-    if text.len() > LONGEST {
-        let end = (0..=LONGEST).rev().find(|end| text.is_char_boundary(*end));
+    if text.len() > MAX_TEXT {
+        let end = (0..=MAX_TEXT).rev().find(|end| text.is_char_boundary(*end));
         text.truncate(end.unwrap_or_default());
     }
     text

@@ -70,7 +70,7 @@ pub(super) async fn open(
     secure: Option<Secure>,
     trace: &Arc<Trace>,
 ) -> io::Result<Listeners> {
-    let (address, listeners) = anywhere(routes).await?;
+    let (address, listeners) = bind_random_address(routes).await?;
     let tls = Arc::new(TlsConfig::at(address));
     if secure.is_some() {
         // Every client will come over TLS.
@@ -110,7 +110,7 @@ impl TlsConfig {
     }
 }
 
-async fn anywhere(routes: &[Route]) -> io::Result<(Ipv4Addr, Vec<TcpListener>)> {
+async fn bind_random_address(routes: &[Route]) -> io::Result<(Ipv4Addr, Vec<TcpListener>)> {
     let mut last = None;
     for _ in 0..ATTEMPTS {
         let address = random_address();
@@ -181,13 +181,13 @@ async fn connect(client: TcpStream, upstream: Upstream) -> io::Result<()> {
     let (from_client, to_client) = tokio::io::split(client);
     let (from_service, to_service) = tokio::io::split(service);
     tokio::try_join!(
-        pass_on(from_client, to_service, Side::Client, &sink),
-        pass_on(from_service, to_client, Side::Service, &sink),
+        forward(from_client, to_service, Side::Client, &sink),
+        forward(from_service, to_client, Side::Service, &sink),
     )?;
     Ok(())
 }
 
-async fn pass_on(
+async fn forward(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     side: Side,

@@ -174,7 +174,7 @@ mod tests {
         \x00\x53\x75\xa0\x02hi";
 
     #[test]
-    fn every_section_is_told() {
+    fn every_section_is_rendered() {
         assert_eq!(
             described(MESSAGE),
             "header (durable true, delivery-count uint 2), annotations {x-a: int 7}, properties (message-id \"o-7\"), data \"hi\""
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_told_as_far_as_it_goes() {
+    fn a_truncated_message_is_rendered_up_to_its_end() {
         let cut = described(&MESSAGE[..MESSAGE.len() - 1]);
         assert!(cut.ends_with("\"o-7\"), and what was not decoded"), "{cut}");
     }

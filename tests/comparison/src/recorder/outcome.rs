@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_is_told_with_its_description() {
+    fn an_error_is_rendered_with_its_description() {
         let rejected =
             b"\x00\x53\x25\xc0\x13\x01\x00\x53\x1d\xc0\x0d\x03\xa3\x03a:b\xa1\x04gone\x40";
         let rejected = value::take(&mut Reader::new(rejected)).unwrap();

@@ -16,7 +16,7 @@ use crate::{Observation, normalised};
 /// What every observation of the wire begins with.
 const ON_WIRE: &str = "on the wire:";
 /// Most operations that are kept of one namespace. What comes after is passed on and not recorded.
-const MOST: usize = 1_000;
+const MAX_RECORDED: usize = 1_000;
 
 /// The connections of one namespace.
 #[derive(Debug)]
@@ -56,8 +56,10 @@ impl Trace {
             .iter()
             .flat_map(|decoder| decoder.lock().render());
         let mut parts = Vec::from_iter(rendered.map(|(what, operations)| {
-            let operations = operations.iter().map(|operation| self.alike(operation));
-            (self.alike(&what), Vec::from_iter(operations))
+            let operations = operations
+                .iter()
+                .map(|operation| self.normalize_hosts(operation));
+            (self.normalize_hosts(&what), Vec::from_iter(operations))
         }));
         parts.extend(
             self.budget
@@ -77,7 +79,7 @@ impl Trace {
     }
 
     /// The same by whichever port a client came, to whichever host: SDKs name both in the addresses of links.
-    fn alike(&self, text: &str) -> String {
+    fn normalize_hosts(&self, text: &str) -> String {
         let text = text.replace("amqps://", "amqp://");
         normalised(&text.replace(&format!("//{}", self.host), "//<host>"))
     }
@@ -102,13 +104,13 @@ pub(super) struct Budget {
 impl Budget {
     /// Takes room for one operation, session or link, if there is any.
     pub(super) fn take(&self) -> bool {
-        self.taken.fetch_add(1, Ordering::Relaxed) < MOST
+        self.taken.fetch_add(1, Ordering::Relaxed) < MAX_RECORDED
     }
 
     /// Says that something was left out.
     pub(super) fn exceeded(&self) -> Option<String> {
-        let is_exceeded = self.taken.load(Ordering::Relaxed) > MOST;
-        is_exceeded.then(|| format!("only the first {MOST} operations are recorded"))
+        let is_exceeded = self.taken.load(Ordering::Relaxed) > MAX_RECORDED;
+        is_exceeded.then(|| format!("only the first {MAX_RECORDED} operations are recorded"))
     }
 }
 
@@ -117,15 +119,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_and_doors_are_alike() {
+    fn hosts_and_ports_are_normalized() {
         let trace = Trace::new("bus.example".to_owned());
         for text in ["amqps://bus.example/orders", "amqp://127.64.3.9/orders"] {
-            assert_eq!(trace.alike(text), "amqp://<host>/orders");
+            assert_eq!(trace.normalize_hosts(text), "amqp://<host>/orders");
         }
     }
 
     #[test]
-    fn connections_are_told_in_an_order_of_their_own() {
+    fn connections_are_rendered_in_a_stable_order() {
         let rendered = |paths: [&str; 2]| {
             let trace = Trace::new("bus.example".to_owned());
             for path in paths {

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_are_told_and_ids_and_times_are_not() {
+    fn types_are_rendered_and_ids_and_times_are_not() {
         let mut map = OrderedMap::new();
         map.insert(
             Value::from("z"),
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_decode_is_an_error() {
+    fn an_invalid_value_is_an_error() {
         // A list that says that it has 255 elements in two bytes.
         assert!(take(&mut Reader::new(&[0xc0, 2, 255, 0x40])).is_err());
         assert!(take(&mut Reader::new(&[])).is_err());

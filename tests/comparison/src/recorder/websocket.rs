@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_taken_off_and_masks_too() {
+    fn frames_and_masks_are_removed() {
         let mut stream = b"\x82\x85".to_vec();
         stream.extend([1, 2, 3, 4]);
         let masked = b"hello".iter().enumerate();

@@ -42,7 +42,7 @@ pub(crate) fn next(input: &mut Input<'_>) -> Vec<u8> {
         30 => any(input, channel),
         _ => input.bytes(64).to_vec(),
     };
-    if input.once_in(32) && !frame.is_empty() {
+    if input.one_in(32) && !frame.is_empty() {
         let at = input.below(frame.len());
         frame[at] = input.byte();
     }
@@ -72,13 +72,13 @@ fn begin(input: &mut Input<'_>, channel: u16) -> Vec<u8> {
         out.null();
         number(input, out);
         out.uint(16);
-        out.uint(if input.once_in(4) { 2 } else { 1_000 });
+        out.uint(if input.one_in(4) { 2 } else { 1_000 });
         4
     })
 }
 
 fn attach(input: &mut Input<'_>, channel: u16) -> Vec<u8> {
-    let receives = input.once_in(2);
+    let receives = input.one_in(2);
     frame(0, channel, 0x12, |out| {
         out.string(&input.word(4));
         number(input, out);
@@ -101,10 +101,10 @@ fn attach(input: &mut Input<'_>, channel: u16) -> Vec<u8> {
 }
 
 fn flow(input: &mut Input<'_>, channel: u16) -> Vec<u8> {
-    let of_link = !input.once_in(4);
+    let of_link = !input.one_in(4);
     frame(0, channel, 0x13, |out| {
         number(input, out);
-        out.uint(if input.once_in(8) { 0 } else { 1_000 });
+        out.uint(if input.one_in(8) { 0 } else { 1_000 });
         number(input, out);
         number(input, out);
         if !of_link {
@@ -114,8 +114,8 @@ fn flow(input: &mut Input<'_>, channel: u16) -> Vec<u8> {
         number(input, out);
         number(input, out);
         out.null();
-        out.bool(input.once_in(4));
-        out.bool(input.once_in(4));
+        out.bool(input.one_in(4));
+        out.bool(input.one_in(4));
         10
     })
 }
@@ -126,12 +126,12 @@ fn transfer(input: &mut Input<'_>, channel: u16) -> Vec<u8> {
         number(input, out);
         out.binary(input.bytes(40));
         out.uint(0);
-        out.bool(input.once_in(4));
-        out.bool(input.once_in(3));
+        out.bool(input.one_in(4));
+        out.bool(input.one_in(3));
         out.null();
         state(input, out);
         out.bool(false);
-        out.bool(input.once_in(16));
+        out.bool(input.one_in(16));
         10
     });
     out.extend(input.bytes(100));
@@ -147,8 +147,8 @@ fn state(input: &mut Input<'_>, out: &mut Writer<'_>) {
     let mark = out.begin_list();
     let fields = match code {
         0x27 => {
-            out.bool(input.once_in(2));
-            out.bool(input.once_in(2));
+            out.bool(input.one_in(2));
+            out.bool(input.one_in(2));
             2
         }
         0x34 => {
@@ -165,10 +165,10 @@ fn state(input: &mut Input<'_>, out: &mut Writer<'_>) {
 
 fn disposition(input: &mut Input<'_>, channel: u16) -> Vec<u8> {
     frame(0, channel, 0x15, |out| {
-        out.bool(!input.once_in(4));
+        out.bool(!input.one_in(4));
         number(input, out);
         number(input, out);
-        out.bool(input.once_in(2));
+        out.bool(input.one_in(2));
         state(input, out);
         5
     })
@@ -177,7 +177,7 @@ fn disposition(input: &mut Input<'_>, channel: u16) -> Vec<u8> {
 fn detach(input: &mut Input<'_>, channel: u16) -> Vec<u8> {
     frame(0, channel, 0x16, |out| {
         number(input, out);
-        out.bool(input.once_in(2));
+        out.bool(input.one_in(2));
         2
     })
 }

@@ -9,9 +9,9 @@ use servicebus_amqp::{DeliveryNumber, Event, LinkId, LinkRole};
 struct Link {
     role: LinkRole,
     /// Whether it was detached by either side.
-    is_over: bool,
+    is_detached: bool,
     /// Whether its peer was told so, or has said so: nothing may come any more.
-    is_gone: bool,
+    is_closed_by_peer: bool,
 }
 
 /// Links, deliveries and the end.
@@ -45,18 +45,21 @@ impl Ledger {
     }
 
     pub(super) fn detached_by_owner(&mut self, link: LinkId) {
-        self.links.get_mut(&link).expect("it is attached").is_over = true;
+        self.links
+            .get_mut(&link)
+            .expect("it is attached")
+            .is_detached = true;
     }
 
     /// Holds an event against what came before.
-    pub(super) fn note(&mut self, event: &Event) {
+    pub(super) fn record(&mut self, event: &Event) {
         assert!(!self.is_closed, "behind the end: {event:?}");
         match event {
             Event::Attach { link, attach } => {
                 let fresh = Link {
                     role: attach.role(),
-                    is_over: false,
-                    is_gone: false,
+                    is_detached: false,
+                    is_closed_by_peer: false,
                 };
                 assert!(
                     self.links.insert(*link, fresh).is_none(),
@@ -72,7 +75,7 @@ impl Ledger {
             }
             Event::Credit { link, .. } => {
                 self.expect(*link, LinkRole::Receiver, event);
-                assert!(!self.links[link].is_over, "after a detach: {event:?}");
+                assert!(!self.links[link].is_detached, "after a detach: {event:?}");
             }
             // Also of a link that the engine has closed, until its peer has heard of it.
             Event::Settle(settlement) => {
@@ -86,8 +89,8 @@ impl Ledger {
             }
             Event::Detached { link, .. } => {
                 let link = self.links.get_mut(link).expect("it was attached");
-                assert!(!link.is_gone, "twice: {event:?}");
-                (link.is_over, link.is_gone) = (true, true);
+                assert!(!link.is_closed_by_peer, "twice: {event:?}");
+                (link.is_detached, link.is_closed_by_peer) = (true, true);
             }
             Event::Closed { .. } => self.is_closed = true,
             Event::Sasl { .. } | Event::Opened(_) | Event::Refused(_) => {}
@@ -99,6 +102,9 @@ impl Ledger {
             .links
             .get(&link)
             .unwrap_or_else(|| panic!("of no link: {event:?}"));
-        assert!(link.role == role && !link.is_gone, "{link:?}: {event:?}");
+        assert!(
+            link.role == role && !link.is_closed_by_peer,
+            "{link:?}: {event:?}"
+        );
     }
 }

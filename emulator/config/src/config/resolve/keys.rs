@@ -163,7 +163,7 @@ pub(crate) fn jwt(report: &Report<'_>, block: Option<JwtBlock>, files: Files<'_>
     };
     let set = match (value, files) {
         (KeysBlock::Inline(set), _) => KeySet::from_json(set, audience),
-        (KeysBlock::File(file), Files::Beside(directory)) => {
+        (KeysBlock::File(file), Files::RelativeTo(directory)) => {
             read(&directory.join(file)).and_then(|text| KeySet::parse(&text, audience))
         }
         (KeysBlock::File(_), Files::Refused) => {

@@ -37,20 +37,20 @@ const OTHER: Ids = Ids {
 };
 
 /// A connection whose frames a test says.
-struct Said {
+struct TestExchange {
     exchange: Exchange,
     numbers: Ids,
 }
 
-impl Said {
+impl TestExchange {
     fn new(numbers: Ids) -> Self {
-        let mut said = Self {
+        let mut exchange = Self {
             exchange: Exchange::new(Arc::default()),
             numbers,
         };
-        said.client(0x11, vec![Value::Null]);
-        said.service(0x11, vec![Value::Ushort(numbers.client_channel)]);
-        said
+        exchange.client(0x11, vec![Value::Null]);
+        exchange.service(0x11, vec![Value::Ushort(numbers.client_channel)]);
+        exchange
     }
 
     fn client(&mut self, code: u8, fields: Vec<Value>) {
@@ -135,18 +135,18 @@ fn error(description: &str) -> Value {
 
 /// Two messages are sent; their outcomes come in one frame or in two.
 fn sends(numbers: Ids, ranges: &[[u32; 2]]) -> Vec<(String, Vec<String>)> {
-    let mut said = Said::new(numbers);
-    said.attach(SENDER, "orders");
-    said.transfer(Side::Client, 0, b"\x00\x53\x75\xa0\x01a");
-    said.transfer(Side::Client, 1, b"\x00\x53\x75\xa0\x01b");
+    let mut exchange = TestExchange::new(numbers);
+    exchange.attach(SENDER, "orders");
+    exchange.transfer(Side::Client, 0, b"\x00\x53\x75\xa0\x01a");
+    exchange.transfer(Side::Client, 1, b"\x00\x53\x75\xa0\x01b");
     for range in ranges {
-        said.disposition(Side::Service, RECEIVER, *range, accepted());
+        exchange.disposition(Side::Service, RECEIVER, *range, accepted());
     }
-    said.render()
+    exchange.render()
 }
 
 #[test]
-fn numbers_and_ranges_are_not_told() {
+fn delivery_ids_and_ranges_are_not_rendered() {
     let rendered = sends(ONE, &[[0, 1]]);
     assert_eq!(rendered, sends(OTHER, &[[1, 1], [0, 0]]));
     let (title, operations) = &rendered[1];
@@ -159,35 +159,35 @@ fn numbers_and_ranges_are_not_told() {
 }
 
 #[test]
-fn an_outcome_that_is_repeated_is_told_once() {
-    let mut said = Said::new(ONE);
-    said.attach(SENDER, "orders");
-    said.transfer(Side::Client, 0, b"\x00\x53\x75\xa0\x01a");
+fn a_repeated_outcome_is_rendered_once() {
+    let mut exchange = TestExchange::new(ONE);
+    exchange.attach(SENDER, "orders");
+    exchange.transfer(Side::Client, 0, b"\x00\x53\x75\xa0\x01a");
     for _ in 0..2 {
-        let told = vec![
+        let fields = vec![
             RECEIVER,
             Value::Uint(0),
             Value::Null,
             Value::Bool(false),
             accepted(),
         ];
-        said.frame(Side::Service, ONE.service_channel, 0x15, told, &[]);
+        exchange.frame(Side::Service, ONE.service_channel, 0x15, fields, &[]);
     }
-    said.disposition(Side::Service, RECEIVER, [0, 0], accepted());
-    assert_eq!(said.render()[1].1[1..], ["sent; accepted"]);
+    exchange.disposition(Side::Service, RECEIVER, [0, 0], accepted());
+    assert_eq!(exchange.render()[1].1[1..], ["sent; accepted"]);
 }
 
 #[test]
-fn a_delivery_is_told_with_what_the_service_makes_of_its_settlement() {
+fn a_delivery_is_rendered_with_its_settlement() {
     let settled = |answer: Option<Value>| {
-        let mut said = Said::new(OTHER);
-        said.attach(RECEIVER, "orders");
-        said.transfer(Side::Service, 0, b"\x00\x53\x75\xa0\x02hi");
-        said.disposition(Side::Client, RECEIVER, [0, 0], accepted());
+        let mut exchange = TestExchange::new(OTHER);
+        exchange.attach(RECEIVER, "orders");
+        exchange.transfer(Side::Service, 0, b"\x00\x53\x75\xa0\x02hi");
+        exchange.disposition(Side::Client, RECEIVER, [0, 0], accepted());
         if let Some(answer) = answer {
-            said.disposition(Side::Service, SENDER, [0, 0], answer);
+            exchange.disposition(Side::Service, SENDER, [0, 0], answer);
         }
-        said.render()[1].1[1].clone()
+        exchange.render()[1].1[1].clone()
     };
     let delivered = "delivered with a tag of 0 bytes, format 0: data \"hi\"";
     assert_eq!(settled(None), delivered);
@@ -195,32 +195,32 @@ fn a_delivery_is_told_with_what_the_service_makes_of_its_settlement() {
 }
 
 #[test]
-fn a_refused_settlement_is_told_with_its_reason() {
-    let mut said = Said::new(ONE);
-    said.attach(RECEIVER, "orders");
-    said.transfer(Side::Service, 0, b"\x00\x53\x75\xa0\x02hi");
+fn a_refused_settlement_is_rendered_with_its_reason() {
+    let mut exchange = TestExchange::new(ONE);
+    exchange.attach(RECEIVER, "orders");
+    exchange.transfer(Side::Service, 0, b"\x00\x53\x75\xa0\x02hi");
     let (channel, wanted) = (ONE.client_channel, accepted());
     let unsettled = vec![RECEIVER, Value::Uint(0), Value::Null, SENDER, wanted];
-    said.frame(Side::Client, channel, 0x15, unsettled, &[]);
+    exchange.frame(Side::Client, channel, 0x15, unsettled, &[]);
     let lost = composite(0x25, vec![error("too late")]);
-    said.disposition(Side::Service, SENDER, [0, 0], lost);
-    let rendered = said.render()[1].1[1].clone();
+    exchange.disposition(Side::Service, SENDER, [0, 0], lost);
+    let rendered = exchange.render()[1].1[1].clone();
     let expected = "; the client wanted accepted; rejected with amqp:not-found: \"too late\"";
     assert!(rendered.ends_with(expected), "{rendered}");
 }
 
 #[test]
-fn a_refused_link_is_told_with_its_reason() {
-    let mut said = Said::new(OTHER);
-    said.client(0x12, attach(9, SENDER, "missing"));
+fn a_refused_link_is_rendered_with_its_reason() {
+    let mut exchange = TestExchange::new(OTHER);
+    exchange.client(0x12, attach(9, SENDER, "missing"));
     let mut refused = attach(2, RECEIVER, "missing");
     refused[6] = Value::Null;
-    said.service(0x12, refused);
-    said.service(
+    exchange.service(0x12, refused);
+    exchange.service(
         0x16,
         vec![Value::Uint(2), Value::Bool(true), error("no such queue")],
     );
-    let (_, operations) = &said.render()[1];
+    let (_, operations) = &exchange.render()[1];
     assert!(operations[0].ends_with("target null"), "{}", operations[0]);
     assert_eq!(
         operations[1],
@@ -229,7 +229,7 @@ fn a_refused_link_is_told_with_its_reason() {
 }
 
 #[test]
-fn an_answer_stands_with_its_request() {
+fn a_response_is_rendered_with_its_request() {
     let message = |id: &str, property: usize, operation: Option<&str>| {
         let mut fields = vec![Value::Null; property];
         fields.push(Value::from(id));
@@ -241,22 +241,22 @@ fn an_answer_stands_with_its_request() {
             bytes.push(length);
             bytes.extend(operation.bytes());
         }
-        let said = if property == 0 { "asked" } else { id };
-        bytes.extend([0x00, 0x53, 0x77, 0xa1, said.len() as u8]);
-        bytes.extend(said.bytes());
+        let text = if property == 0 { "asked" } else { id };
+        bytes.extend([0x00, 0x53, 0x77, 0xa1, text.len() as u8]);
+        bytes.extend(text.bytes());
         bytes
     };
-    let mut said = Said::new(ONE);
-    said.attach(SENDER, "orders/$management");
-    said.transfer(Side::Client, 0, &message("1", 0, Some("peek")));
-    said.transfer(Side::Client, 1, &message("2", 0, Some("renew")));
-    said.numbers.client_handle = 1;
-    said.numbers.service_handle = 1;
-    said.attach(RECEIVER, "orders/$management");
-    said.transfer(Side::Service, 2, &message("2", 5, None));
-    said.transfer(Side::Service, 3, &message("1", 5, None));
-    said.transfer(Side::Service, 4, &message("3", 5, None));
-    let rendered = said.render();
+    let mut exchange = TestExchange::new(ONE);
+    exchange.attach(SENDER, "orders/$management");
+    exchange.transfer(Side::Client, 0, &message("1", 0, Some("peek")));
+    exchange.transfer(Side::Client, 1, &message("2", 0, Some("renew")));
+    exchange.numbers.client_handle = 1;
+    exchange.numbers.service_handle = 1;
+    exchange.attach(RECEIVER, "orders/$management");
+    exchange.transfer(Side::Service, 2, &message("2", 5, None));
+    exchange.transfer(Side::Service, 3, &message("1", 5, None));
+    exchange.transfer(Side::Service, 4, &message("3", 5, None));
+    let rendered = exchange.render();
     assert_eq!(
         rendered[1].1[1..],
         ["request peek; body \"1\"", "request renew; body \"2\""]
@@ -265,13 +265,13 @@ fn an_answer_stands_with_its_request() {
 }
 
 #[test]
-fn what_is_over_the_budget_is_left_out() {
-    let mut said = Said::new(ONE);
-    said.attach(SENDER, "orders");
+fn operations_beyond_the_limit_are_left_out() {
+    let mut exchange = TestExchange::new(ONE);
+    exchange.attach(SENDER, "orders");
     for delivery in 0..5_000 {
-        said.transfer(Side::Client, delivery, b"\x00\x53\x75\xa0\x01a");
+        exchange.transfer(Side::Client, delivery, b"\x00\x53\x75\xa0\x01a");
     }
-    let operations = said.render()[1].1.len();
+    let operations = exchange.render()[1].1.len();
     assert!((900..=1_000).contains(&operations), "{operations}");
-    assert!(said.exchange.budget.exceeded().is_some());
+    assert!(exchange.exchange.budget.exceeded().is_some());
 }

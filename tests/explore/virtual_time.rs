@@ -63,7 +63,7 @@ fn runs_without_faults_are_the_same() {
 }
 
 #[test]
-fn no_lock_ends_while_code_computes() {
+fn no_lock_expires_during_computation() {
     let short = Queue::new("orders").lock_duration(Duration::from_secs(5));
     let explore = Explore::new(Topology::new().queue(short)).budget(0);
     explore.run(async |run: &Run| {

@@ -11,18 +11,18 @@ const SHOWN: usize = 10;
 
 /// The messages of a namespace, sorted: position and state, and body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct End(Vec<(String, String)>);
+pub(crate) struct FinalMessages(Vec<(String, String)>);
 
 /// The messages that each run must end with.
 #[derive(Debug)]
-pub(crate) struct Expected {
-    end: End,
+pub(crate) struct ExpectedMessages {
+    final_messages: FinalMessages,
     /// Whether the runs without faults end with the same bodies.
     with_bodies: bool,
 }
 
 /// Peeks all queues, subscriptions and their dead-letter queues; `None` if a peek fails.
-pub(crate) async fn end(servicebus: &ServiceBus) -> Option<End> {
+pub(crate) async fn final_messages(servicebus: &ServiceBus) -> Option<FinalMessages> {
     let client = |kind, path: &str| {
         SubQueueClient::new(Arc::clone(&servicebus.connections), kind, path.to_owned())
     };
@@ -44,15 +44,15 @@ pub(crate) async fn end(servicebus: &ServiceBus) -> Option<End> {
         }
     }
     messages.sort();
-    Some(End(messages))
+    Some(FinalMessages(messages))
 }
 
-impl Expected {
+impl ExpectedMessages {
     /// Compares two runs without faults. Returns their difference as an error, unless only bodies differ.
-    pub(crate) fn of(first: End, second: &End) -> Result<Self, String> {
+    pub(crate) fn of(first: FinalMessages, second: &FinalMessages) -> Result<Self, String> {
         let with_bodies = first == *second;
         let expected = Self {
-            end: first,
+            final_messages: first,
             with_bodies,
         };
         match expected.difference(second) {
@@ -62,9 +62,9 @@ impl Expected {
     }
 
     /// Fails a passed run that ended with other messages.
-    pub(crate) fn check(&self, outcome: &mut Outcome, end: &End) {
+    pub(crate) fn check(&self, outcome: &mut Outcome, final_messages: &FinalMessages) {
         if outcome.failure.is_none()
-            && let Some(difference) = self.difference(end)
+            && let Some(difference) = self.difference(final_messages)
         {
             let message =
                 format!("the test passes, and ends otherwise than without faults{difference}");
@@ -75,8 +75,9 @@ impl Expected {
         }
     }
 
-    fn difference(&self, end: &End) -> Option<String> {
-        let (mut missing, mut added) = (self.lines(&self.end), self.lines(end));
+    fn difference(&self, final_messages: &FinalMessages) -> Option<String> {
+        let (mut missing, mut added) =
+            (self.lines(&self.final_messages), self.lines(final_messages));
         added.retain(|line| {
             let known = missing.iter().position(|other| other == line);
             known.map(|index| missing.remove(index)).is_none()
@@ -93,11 +94,14 @@ impl Expected {
         (!text.is_empty()).then_some(text)
     }
 
-    fn lines(&self, end: &End) -> Vec<String> {
-        let lines = end.0.iter().map(|(place, body)| match self.with_bodies {
-            true => format!("{place} \"{body}\""),
-            false => place.clone(),
-        });
+    fn lines(&self, final_messages: &FinalMessages) -> Vec<String> {
+        let lines = final_messages
+            .0
+            .iter()
+            .map(|(place, body)| match self.with_bodies {
+                true => format!("{place} \"{body}\""),
+                false => place.clone(),
+            });
         lines.collect()
     }
 }

@@ -1,7 +1,7 @@
 //! What is judged in the end, when every entity was emptied.
 
-use super::{Copy, Fate, Group, Ledger, Records};
-use crate::places::PLACES;
+use super::{Copy, Ledger, Records, SendState, TransactionState};
+use crate::entities::ENTITIES;
 
 impl Ledger {
     /// A copy was there when its entity was emptied.
@@ -18,12 +18,12 @@ impl Ledger {
     }
 
     /// Everything was taken out: what was accepted was there, and what was done is gone.
-    pub(crate) fn judge(&self) {
+    pub(crate) fn check_result(&self) {
         let findings = {
             let mut records = self.records();
-            records.conclude();
-            let mut findings = records.judge_copies();
-            findings.extend(records.judge_groups());
+            records.infer_outcomes();
+            let mut findings = records.check_copies();
+            findings.extend(records.check_transactions());
             findings
         };
         for finding in findings {
@@ -34,7 +34,7 @@ impl Ledger {
 
 impl Records {
     /// What clients could not know follows from what was seen.
-    fn conclude(&mut self) {
+    fn infer_outcomes(&mut self) {
         let seen: Vec<usize> = self
             .copies
             .iter()
@@ -44,35 +44,37 @@ impl Records {
         for key in seen {
             let sent = &mut self.messages[key];
             if let Some(group) = sent.group
-                && self.groups[group] == Group::Unknown
+                && self.groups[group] == TransactionState::Unknown
             {
-                self.groups[group] = Group::Committed;
+                self.groups[group] = TransactionState::Committed;
             }
-            if matches!(sent.fate, Fate::Unknown | Fate::MaybeCancelled) {
+            if matches!(sent.state, SendState::Unknown | SendState::MaybeCancelled) {
                 // It is there; since when does not matter any more.
-                sent.fate = Fate::Accepted(i64::MAX);
+                sent.state = SendState::Accepted(i64::MAX);
             }
         }
         let mut has_sends = vec![false; self.groups.len()];
         for sent in &mut self.messages {
             if let Some(group) = sent.group {
                 has_sends[group] = true;
-                if self.groups[group] == Group::Committed && sent.fate == Fate::Unknown {
-                    sent.fate = Fate::Accepted(i64::MAX);
+                if self.groups[group] == TransactionState::Committed
+                    && sent.state == SendState::Unknown
+                {
+                    sent.state = SendState::Accepted(i64::MAX);
                 }
             }
         }
         for (group, has_sends) in self.groups.iter_mut().zip(has_sends) {
-            if *group == Group::Unknown && has_sends {
-                *group = Group::RolledBack;
+            if *group == TransactionState::Unknown && has_sends {
+                *group = TransactionState::RolledBack;
             }
         }
     }
 
-    fn judge_copies(&self) -> Vec<String> {
+    fn check_copies(&self) -> Vec<String> {
         let mut findings = Vec::new();
         for ((key, place), copy) in &self.copies {
-            let (sent, at) = (&self.messages[*key], PLACES[*place].address);
+            let (sent, at) = (&self.messages[*key], ENTITIES[*place].address);
             if copy.found > 1 {
                 findings.push(format!("m{key} at {at}: it is there {} times", copy.found));
             }
@@ -83,8 +85,8 @@ impl Records {
             let may_be_gone = copy.completed.is_some()
                 || copy.maybe_gone
                 || is_committed != Some(false)
-                || PLACES[*place].drops_expired;
-            if copy.found == 0 && matches!(sent.fate, Fate::Accepted(_)) && !may_be_gone {
+                || ENTITIES[*place].drops_expired;
+            if copy.found == 0 && matches!(sent.state, SendState::Accepted(_)) && !may_be_gone {
                 findings.push(format!("m{key} at {at}: it was accepted, and is lost"));
             }
         }
@@ -98,7 +100,10 @@ impl Records {
                 .iter()
                 .any(|(own, _)| self.groups[*own] == how)
         };
-        match (ended(Group::Committed), ended(Group::Unknown)) {
+        match (
+            ended(TransactionState::Committed),
+            ended(TransactionState::Unknown),
+        ) {
             (true, _) => Some(true),
             (false, true) => None,
             (false, false) => Some(false),
@@ -106,7 +111,7 @@ impl Records {
     }
 
     /// Transactions of which it is unknown how they ended have done all of it or nothing.
-    fn judge_groups(&self) -> Vec<String> {
+    fn check_transactions(&self) -> Vec<String> {
         let mut findings = Vec::new();
         for group in 0..self.groups.len() {
             let of_it = self
@@ -115,7 +120,7 @@ impl Records {
                 .filter(|copy| matches!(&copy.completing[..], [(own, _)] if *own == group));
             let of_it = of_it.filter(|copy| !copy.maybe_gone && copy.completed.is_none());
             let found: Vec<bool> = of_it.map(|copy| copy.found > 0).collect();
-            if self.groups[group] == Group::Unknown
+            if self.groups[group] == TransactionState::Unknown
                 && found.iter().any(|found| *found)
                 && !found.iter().all(|found| *found)
             {

@@ -17,7 +17,7 @@ use tokio::{
     sync::watch,
 };
 
-use super::{ANSWER_WITHIN, AmqpError};
+use super::{AmqpError, RESPONSE_TIMEOUT};
 use crate::stream::Stream;
 
 /// How long an exchange may take to report a more precise error after its connection has ended.
@@ -27,41 +27,41 @@ const GRACE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct OpenSession {
     pub(crate) handle: SessionHandle<()>,
-    pub(crate) ending: Ending,
+    pub(crate) connection_end: ConnectionEnd,
 }
 
 /// Resolves when the connection ends.
 #[derive(Debug, Clone)]
-pub(crate) struct Ending(watch::Receiver<()>);
+pub(crate) struct ConnectionEnd(watch::Receiver<()>);
 
 /// A stream whose drop notifies waiting exchanges.
 #[derive(Debug)]
-struct Watched {
+struct WatchedStream {
     stream: Box<dyn Stream>,
     _until_dropped: watch::Sender<()>,
 }
 
-impl Ending {
+impl ConnectionEnd {
     /// Wraps a stream to watch its end; the caller uses the returned stream instead.
     pub(crate) fn of(stream: Box<dyn Stream>) -> (Box<dyn Stream>, Self) {
         let (sender, receiver) = watch::channel(());
-        let watched = Watched {
+        let watched = WatchedStream {
             stream,
             _until_dropped: sender,
         };
         (Box::new(watched), Self(receiver))
     }
 
-    /// Limits an exchange to [`ANSWER_WITHIN`], and to [`GRACE`] after its connection has ended.
+    /// Limits an exchange to [`RESPONSE_TIMEOUT`], and to [`GRACE`] after its connection has ended.
     pub(crate) fn within<T>(
         &self,
         exchange: impl Future<Output = Result<T, AmqpError>>,
     ) -> impl Future<Output = Result<T, AmqpError>> {
-        self.over(ANSWER_WITHIN, exchange)
+        self.within_timeout(RESPONSE_TIMEOUT, exchange)
     }
 
     /// As [`Self::within`], with a given time.
-    pub(crate) fn over<T>(
+    pub(crate) fn within_timeout<T>(
         &self,
         within: Duration,
         exchange: impl Future<Output = Result<T, AmqpError>>,
@@ -83,7 +83,7 @@ impl Ending {
     }
 }
 
-impl AsyncRead for Watched {
+impl AsyncRead for WatchedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -93,7 +93,7 @@ impl AsyncRead for Watched {
     }
 }
 
-impl AsyncWrite for Watched {
+impl AsyncWrite for WatchedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

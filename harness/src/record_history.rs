@@ -13,15 +13,16 @@ use parking_lot::Mutex;
 use servicebus_assertions::is_at;
 use servicebus_control_api::{Event, EventKind, Timeline, UnsettledSends};
 
-use crate::{backend::TimelineQuery, running::Ending};
+use crate::{backend::TimelineQuery, running::Termination};
 
 /// The suffixes of an entity's sub-queues, which have counters of their own; the longest first, because it ends with the
 /// next one.
-pub(crate) const BELOW: [&str; 3] = ["/$Transfer/$DeadLetterQueue", "/$DeadLetterQueue", ""];
+pub(crate) const SUB_QUEUE_SUFFIXES: [&str; 3] =
+    ["/$Transfer/$DeadLetterQueue", "/$DeadLetterQueue", ""];
 
 /// The record of all earlier emulators.
 #[derive(Debug, Default)]
-pub(crate) struct Earlier(Mutex<Record>);
+pub(crate) struct RecordHistory(Mutex<Record>);
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Record {
@@ -32,9 +33,9 @@ pub(crate) struct Record {
 }
 
 /// The position of a message: its address in lower case, and its sequence number there.
-pub(crate) type Numbered = (String, i64);
+pub(crate) type MessagePosition = (String, i64);
 
-impl Earlier {
+impl RecordHistory {
     /// Appends the record of an emulator to those of the earlier ones.
     pub(crate) fn add(&self, mut record: Record) {
         let mut earlier = self.0.lock();
@@ -43,28 +44,28 @@ impl Earlier {
             sequence_number: None,
             messages: true,
         };
-        earlier.whole = earlier.before(query, record.whole);
+        earlier.whole = earlier.prepend_to(query, record.whole);
         for (address, counted) in std::mem::take(&mut record.counted) {
             let sum = earlier.counted.entry(address).or_default();
-            *sum = summed(sum, &counted);
+            *sum = add_counters(sum, &counted);
         }
     }
 
     /// Appends the event of the restart.
-    pub(crate) fn started_again(&self, ending: Ending, now: SystemTime) {
+    pub(crate) fn add_restart(&self, termination: Termination, now: SystemTime) {
         let mut earlier = self.0.lock();
         let offset = now.duration_since(earlier.origin().unwrap_or(now));
         let offset = offset.unwrap_or_default().as_secs_f64();
-        let kind = match ending {
-            Ending::Stop => EventKind::Restarted,
-            Ending::Crash => EventKind::Crashed,
+        let kind = match termination {
+            Termination::Stop => EventKind::Restarted,
+            Termination::Crash => EventKind::Crashed,
         };
         let event = Event::new(now, offset, kind);
         earlier.whole.events.push(event);
     }
 
     /// Marks what a crash undid. `present` has the current messages, `later` the events since the restart.
-    pub(crate) fn mark_undone(&self, present: &BTreeSet<Numbered>, later: &[Event]) {
+    pub(crate) fn mark_undone(&self, present: &BTreeSet<MessagePosition>, later: &[Event]) {
         let mut earlier = self.0.lock();
         let Record { whole, counted } = &mut *earlier;
         // With dropped events, the last event of a message is unknown.
@@ -72,8 +73,8 @@ impl Earlier {
             return;
         }
         let known = present.iter().cloned();
-        let known = known.chain(later.iter().filter_map(numbered)).collect();
-        for index in undone(&whole.events, present, &known) {
+        let known = known.chain(later.iter().filter_map(position)).collect();
+        for index in undone_events(&whole.events, present, &known) {
             let event = &mut whole.events[index];
             let name = event.kind.name();
             let address = event.entity.as_deref().unwrap_or_default().to_lowercase();
@@ -86,17 +87,17 @@ impl Earlier {
     }
 
     /// Puts the earlier record in front of an emulator's answer.
-    pub(crate) fn before(&self, query: TimelineQuery<'_>, answer: Timeline) -> Timeline {
+    pub(crate) fn prepend_to(&self, query: TimelineQuery<'_>, answer: Timeline) -> Timeline {
         let earlier = self.0.lock();
         if earlier.whole.events.is_empty() {
             return answer;
         }
-        earlier.before(query, answer)
+        earlier.prepend_to(query, answer)
     }
 }
 
 impl Record {
-    fn before(&self, query: TimelineQuery<'_>, mut answer: Timeline) -> Timeline {
+    fn prepend_to(&self, query: TimelineQuery<'_>, mut answer: Timeline) -> Timeline {
         if let Some(origin) = self.origin() {
             for event in &mut answer.events {
                 let offset = event.at.duration_since(origin).unwrap_or_default();
@@ -105,15 +106,15 @@ impl Record {
         }
         let none = Timeline::default();
         let counted = self.counted.get(&query.entity.to_lowercase());
-        let head = summed(&answer, counted.unwrap_or(&none));
+        let head = add_counters(&answer, counted.unwrap_or(&none));
         let mut earlier = self.whole.messages.clone().unwrap_or_default();
         let events = self.whole.events.iter();
-        let events = events.filter(|event| query.takes(event));
+        let events = events.filter(|event| query.selects(event));
         let mut events: Vec<Event> = events.cloned().collect();
-        let (first, known) = (earlier.len(), self.known());
+        let (first, known) = (earlier.len(), self.first_events());
         for event in &mut answer.events {
             event.message = event.message.map(|index| first + index);
-            if let Some(sent) = numbered(event).and_then(|number| known.get(&number)) {
+            if let Some(sent) = position(event).and_then(|number| known.get(&number)) {
                 event.message_id = event.message_id.take().or_else(|| sent.message_id.clone());
                 event.message = event.message.or(sent.message);
             }
@@ -136,10 +137,10 @@ impl Record {
 
     /// Returns the first event with a message id at each position: after a restart an emulator knows messages by their
     /// numbers only.
-    fn known(&self) -> BTreeMap<Numbered, &Event> {
+    fn first_events(&self) -> BTreeMap<MessagePosition, &Event> {
         let mut known = BTreeMap::new();
         for event in &self.whole.events {
-            if let Some(number) = numbered(event).filter(|_| event.message_id.is_some()) {
+            if let Some(number) = position(event).filter(|_| event.message_id.is_some()) {
                 known.entry(number).or_insert(event);
             }
         }
@@ -156,17 +157,19 @@ impl Record {
 
 impl TimelineQuery<'_> {
     /// Returns whether the query selects an event. Events of the namespace itself belong to every entity.
-    fn takes(self, event: &Event) -> bool {
-        let is_meant = self
+    fn selects(self, event: &Event) -> bool {
+        let is_selected = self
             .sequence_number
             .is_none_or(|number| event.sequence_number == Some(number));
         let own = owner(self.entity);
-        let mut places = BELOW.iter().map(|below| format!("{own}{below}"));
+        let mut places = SUB_QUEUE_SUFFIXES
+            .iter()
+            .map(|below| format!("{own}{below}"));
         let is_here = match event.entity.as_deref() {
             None | Some("") => true,
             Some(_) => own.is_empty() || places.any(|place| is_at(event, &place)),
         };
-        is_meant && is_here
+        is_selected && is_here
     }
 }
 
@@ -177,11 +180,11 @@ fn owner(address: &str) -> &str {
         let (owner, end) = address.split_at_checked(end)?;
         end.eq_ignore_ascii_case(below).then_some(owner)
     };
-    BELOW.iter().find_map(of).unwrap_or(address)
+    SUB_QUEUE_SUFFIXES.iter().find_map(of).unwrap_or(address)
 }
 
 /// Returns `later` with the counters of both.
-fn summed(later: &Timeline, earlier: &Timeline) -> Timeline {
+fn add_counters(later: &Timeline, earlier: &Timeline) -> Timeline {
     let mut counters = later.counters.clone();
     for (kind, count) in &earlier.counters {
         *counters.entry(kind.clone()).or_default() += count;
@@ -200,7 +203,7 @@ fn summed(later: &Timeline, earlier: &Timeline) -> Timeline {
     }
 }
 
-fn numbered(event: &Event) -> Option<Numbered> {
+fn position(event: &Event) -> Option<MessagePosition> {
     Some((
         event.entity.as_ref()?.to_lowercase(),
         event.sequence_number?,
@@ -209,18 +212,18 @@ fn numbered(event: &Event) -> Option<Numbered> {
 
 /// Returns the indices of events that a crash undid: the last events of messages that contradict `present`. A message at a
 /// position in `known` exists, or existed when the emulator started.
-fn undone(
+fn undone_events(
     events: &[Event],
-    present: &BTreeSet<Numbered>,
-    known: &BTreeSet<Numbered>,
+    present: &BTreeSet<MessagePosition>,
+    known: &BTreeSet<MessagePosition>,
 ) -> Vec<usize> {
-    let mut last: BTreeMap<Numbered, (usize, bool)> = BTreeMap::new();
+    let mut last: BTreeMap<MessagePosition, (usize, bool)> = BTreeMap::new();
     for (index, event) in events.iter().enumerate() {
-        if let (Some(place), Some(is_there)) = (numbered(event), leaves_there(&event.kind)) {
+        if let (Some(place), Some(is_there)) = (position(event), is_present_after(&event.kind)) {
             last.insert(place, (index, is_there));
         }
     }
-    let differs = |place: &Numbered, is_there: bool| match is_there {
+    let differs = |place: &MessagePosition, is_there: bool| match is_there {
         true => !known.contains(place),
         false => present.contains(place),
     };
@@ -231,7 +234,7 @@ fn undone(
 }
 
 /// Returns whether a message is at its position after this event; `None` if the event does not change that.
-fn leaves_there(kind: &EventKind) -> Option<bool> {
+fn is_present_after(kind: &EventKind) -> Option<bool> {
     let comes = matches!(kind, EventKind::Sent | EventKind::Scheduled);
     let goes = matches!(
         kind,

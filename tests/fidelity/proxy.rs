@@ -11,12 +11,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 /// A proxy for one connection.
-pub(crate) struct Tap {
+pub(crate) struct RecordingProxy {
     pub(crate) address: SocketAddr,
     passed: JoinHandle<io::Result<[Vec<u8>; 2]>>,
 }
 
-impl Tap {
+impl RecordingProxy {
     /// Waits for one connection and takes it to `upstream`.
     pub(crate) async fn before(upstream: String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0")

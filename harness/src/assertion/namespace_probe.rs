@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use servicebus_assertions::{
-    Answer, AssertionFailed, Catalog, Message, Namespace, Place, Predicate, Timeline,
+    AssertionFailed, BoxFuture, Catalog, EntityAddress, Message, Namespace, Predicate, Timeline,
 };
 use servicebus_control_api::{Counts, Receiver, Session};
 
@@ -16,13 +16,13 @@ use crate::{
 };
 
 /// Access to a namespace for an assertion about one entity.
-pub(crate) struct Looking {
+pub(crate) struct NamespaceProbe {
     client: SubQueueClient,
     predicate: Option<Predicate<ReceivedMessage>>,
     started: Stopwatch,
 }
 
-impl Looking {
+impl NamespaceProbe {
     pub(crate) fn new(
         client: SubQueueClient,
         predicate: Option<Predicate<ReceivedMessage>>,
@@ -36,21 +36,21 @@ impl Looking {
 
     /// Returns a client of the entity, or of one of its sub-queues.
     fn at(&self, path: &str) -> SubQueueClient {
-        let place = self.client.sub_queue();
+        let address = self.client.sub_queue();
         let places = [
-            place.clone(),
-            place.owner(),
-            place.dead_letter_queue(),
-            place.transfer_dead_letter_queue(),
+            address.clone(),
+            address.owner(),
+            address.dead_letter_queue(),
+            address.transfer_dead_letter_queue(),
         ];
         let mut places = places.into_iter();
-        let named = places.find(|place| place.path() == path);
+        let named = places.find(|address| address.path() == path);
         self.client
-            .at(named.unwrap_or_else(|| Place::new(place.kind(), path.to_owned())))
+            .at(named.unwrap_or_else(|| EntityAddress::new(address.kind(), path.to_owned())))
     }
 
     /// Converts a message for the assertion; the test's predicate sees the whole message.
-    fn seen(&self, message: ReceivedMessage) -> Message {
+    fn convert(&self, message: ReceivedMessage) -> Message {
         let seen = Message::from(&message);
         let predicate = self.predicate.clone().map(|predicate| {
             let message = Arc::new(message);
@@ -60,45 +60,49 @@ impl Looking {
     }
 }
 
-impl Namespace for Looking {
-    fn catalog(&self) -> Answer<'_, Catalog> {
+impl Namespace for NamespaceProbe {
+    fn catalog(&self) -> BoxFuture<'_, Catalog> {
         Box::pin(async { Ok(self.client.catalog().await) })
     }
 
-    fn messages<'a>(&'a self, path: &'a str) -> Answer<'a, Vec<Message>> {
+    fn messages<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Vec<Message>> {
         Box::pin(async move {
             let peeked = self.at(path).try_peek().await.map_err(unchecked)?;
-            let seen = peeked.into_iter().map(|message| self.seen(message));
+            let seen = peeked.into_iter().map(|message| self.convert(message));
             Ok(seen.collect())
         })
     }
 
-    fn counts<'a>(&'a self, path: &'a str) -> Answer<'a, Counts> {
+    fn counts<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Counts> {
         Box::pin(async move { self.at(path).try_counts().await.map_err(unchecked) })
     }
 
-    fn timeline<'a>(&'a self, path: &'a str, with_messages: bool) -> Answer<'a, Timeline> {
+    fn timeline<'a>(&'a self, path: &'a str, with_messages: bool) -> BoxFuture<'a, Timeline> {
         Box::pin(async move {
-            let answer = self.at(path).ask_for_timeline(with_messages).await;
+            let answer = self.at(path).fetch_timeline(with_messages).await;
             let (timeline, messages) = answer.map_err(unchecked)?;
             let seen = |messages: Vec<_>| {
-                let seen = messages.into_iter().map(|message| self.seen(message));
+                let seen = messages.into_iter().map(|message| self.convert(message));
                 seen.collect()
             };
             Ok(timeline.with_messages(messages.map(seen)))
         })
     }
 
-    fn receivers<'a>(&'a self, path: &'a str) -> Answer<'a, Vec<Receiver>> {
+    fn receivers<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Vec<Receiver>> {
         Box::pin(async move { self.at(path).try_receivers().await.map_err(unchecked) })
     }
 
-    fn sessions<'a>(&'a self, path: &'a str) -> Answer<'a, Vec<Session>> {
+    fn sessions<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Vec<Session>> {
         Box::pin(async move { self.at(path).try_sessions().await.map_err(unchecked) })
     }
 
     /// Accepts the session briefly if no list of sessions has their states.
-    fn session_state<'a>(&'a self, path: &'a str, session: &'a str) -> Answer<'a, Option<Bytes>> {
+    fn session_state<'a>(
+        &'a self,
+        path: &'a str,
+        session: &'a str,
+    ) -> BoxFuture<'a, Option<Bytes>> {
         Box::pin(async move {
             let client = self.at(path);
             let state = match client.backend().control_url() {
@@ -109,7 +113,7 @@ impl Namespace for Looking {
         })
     }
 
-    fn wait_idle(&self, within: Duration) -> Answer<'_, ()> {
+    fn wait_idle(&self, within: Duration) -> BoxFuture<'_, ()> {
         Box::pin(async move { self.client.wait_idle(within).await.map_err(unchecked) })
     }
 
@@ -119,7 +123,7 @@ impl Namespace for Looking {
         if counts_locks && self.client.backend().control_url().is_none() {
             let what =
                 format!("how many messages of {path} are locked, which only an emulator counts");
-            return Err(unchecked(ControlError::Uncheckable { what }.into()));
+            return Err(unchecked(ControlError::Unsupported { what }.into()));
         }
         Ok(())
     }

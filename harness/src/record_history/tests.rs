@@ -38,14 +38,14 @@ fn kinds(timeline: &Timeline) -> Vec<String> {
 }
 
 #[test]
-fn what_is_recorded_later_stands_behind_what_was_before() {
-    let earlier = Earlier::default();
+fn later_events_follow_earlier_ones() {
+    let earlier = RecordHistory::default();
     let mut sent = event(2, "orders", 1, EventKind::Sent);
     sent.message = Some(0);
     let other = event(2, "others", 1, EventKind::Sent);
     earlier.add(record(vec![sent, other], json!({"sent": 1})));
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_003);
-    earlier.started_again(Ending::Stop, now);
+    earlier.add_restart(Termination::Stop, now);
 
     // The clock of a record begins with its emulator.
     let mut later = event(5, "Orders/$deadletterqueue", 1, EventKind::Completed);
@@ -56,7 +56,7 @@ fn what_is_recorded_later_stands_behind_what_was_before() {
         messages: Some(vec!["second".to_owned()]),
         ..Timeline::default()
     };
-    let whole = earlier.before(query("orders"), answer);
+    let whole = earlier.prepend_to(query("orders"), answer);
     assert_eq!(kinds(&whole), ["sent", "restarted", "completed"]);
     let offsets = whole.events.iter().map(|event| event.offset);
     assert_eq!(Vec::from_iter(offsets), [2.0, 3.0, 5.0]);
@@ -74,8 +74,8 @@ fn what_is_recorded_later_stands_behind_what_was_before() {
 }
 
 #[test]
-fn what_a_crash_undid_is_marked_and_not_counted() {
-    let earlier = Earlier::default();
+fn events_undone_by_a_crash_are_marked_and_not_counted() {
+    let earlier = RecordHistory::default();
     let all = [
         (1, EventKind::Sent),
         (2, EventKind::Sent),
@@ -86,15 +86,15 @@ fn what_a_crash_undid_is_marked_and_not_counted() {
     ];
     let events = all.map(|(number, kind)| event(1, "orders", number, kind));
     earlier.add(record(events.to_vec(), json!({"sent": 4, "completed": 2})));
-    earlier.started_again(
-        Ending::Crash,
+    earlier.add_restart(
+        Termination::Crash,
         SystemTime::UNIX_EPOCH + Duration::from_secs(1_003),
     );
     // The crash lost the completion of the second and the arrival of the third; the fourth has been completed since.
     let present = BTreeSet::from([("orders".to_owned(), 2)]);
     earlier.mark_undone(&present, &[event(4, "Orders", 4, EventKind::Completed)]);
 
-    let whole = earlier.before(query("orders"), Timeline::default());
+    let whole = earlier.prepend_to(query("orders"), Timeline::default());
     let expected = [
         "sent",
         "sent",

@@ -1,9 +1,9 @@
 //! Virtual time that advances only when nothing else can happen.
 //!
 //! A run has one thread with a runtime whose time is paused; the emulator, its clients and the test all run on it. Tokio
-//! advances paused time to the next timer when it parks, although a socket may hold an answer, so the conductor lets it park
-//! only when nothing is under way. Whenever no task can run, the conductor makes the runtime poll the sockets once more.
-//! After [`ROUNDS`] polls without an increase of the emulator's activity counter, no bytes are in flight: bytes that one end
+//! advances paused time to the next timer when it parks, although a socket may hold an answer, so the driver lets it park
+//! only when nothing is in flight. Whenever no task can run, the driver makes the runtime poll the sockets once more.
+//! After [`QUIET_POLLS`] polls without an increase of the emulator's activity counter, no bytes are in flight: bytes that one end
 //! of a loopback connection has written can be read at the other end at once, and an exchange of any length passes the
 //! emulator in every second round. A blocking task of the code under test keeps tokio from advancing time, as always.
 
@@ -21,25 +21,25 @@ use tokio::{
 };
 
 /// How many polls of the sockets without activity precede an advance of time.
-const ROUNDS: u32 = 6;
+const QUIET_POLLS: u32 = 6;
 
 /// Controls the advance of time.
 #[derive(Default)]
-pub(crate) struct Conductor {
+pub(crate) struct VirtualTimeDriver {
     /// The activity counter of the emulator.
     activity: Arc<AtomicU64>,
-    seen: AtomicU64,
-    quiet_rounds: AtomicU32,
+    last_activity: AtomicU64,
+    quiet_polls: AtomicU32,
     is_parked: AtomicBool,
-    watch: OnceLock<Watch>,
-    news: Notify,
+    on_idle: OnceLock<IdleHook>,
+    progress: Notify,
 }
 
 /// Receives whether only time can make progress, and returns whether it has started something.
-type Watch = Box<dyn Fn(bool) -> bool + Send + Sync>;
+type IdleHook = Box<dyn Fn(bool) -> bool + Send + Sync>;
 
-impl Conductor {
-    /// Builds a runtime whose time the conductor controls.
+impl VirtualTimeDriver {
+    /// Builds a runtime whose time the driver controls.
     pub(crate) fn runtime(self: &Arc<Self>) -> io::Result<Runtime> {
         let (parks, unparks) = (Arc::clone(self), Arc::clone(self));
         Builder::new_current_thread()
@@ -60,42 +60,42 @@ impl Conductor {
         Arc::clone(&self.activity)
     }
 
-    /// Calls `watch` whenever no task can run: with `false` before the sockets are polled again, and with `true` before time
+    /// Calls `on_idle` whenever no task can run: with `false` before the sockets are polled again, and with `true` before time
     /// advances.
-    pub(crate) fn watch(&self, watch: impl Fn(bool) -> bool + Send + Sync + 'static) {
+    pub(crate) fn on_idle(&self, on_idle: impl Fn(bool) -> bool + Send + Sync + 'static) {
         // Each run sets it once.
-        let _ = self.watch.set(Box::new(watch));
+        let _ = self.on_idle.set(Box::new(on_idle));
     }
 
-    /// Waits until `watch` has started something.
-    pub(crate) async fn news(&self) {
-        self.news.notified().await;
+    /// Waits until `on_idle` has started something.
+    pub(crate) async fn progress(&self) {
+        self.progress.notified().await;
     }
 
     /// Called when no task can run: either spawns an empty task, so that the sockets are polled again, or lets the thread
     /// park.
     fn before_park(&self) {
-        if self.has_news(false) {
+        if self.has_progress(false) {
             return;
         }
         let activity = self.activity.load(Ordering::Relaxed);
-        if self.seen.swap(activity, Ordering::Relaxed) != activity {
-            self.quiet_rounds.store(0, Ordering::Relaxed);
+        if self.last_activity.swap(activity, Ordering::Relaxed) != activity {
+            self.quiet_polls.store(0, Ordering::Relaxed);
         }
-        if self.quiet_rounds.fetch_add(1, Ordering::Relaxed) < ROUNDS {
+        if self.quiet_polls.fetch_add(1, Ordering::Relaxed) < QUIET_POLLS {
             drop(tokio::spawn(async {}));
             return;
         }
-        self.quiet_rounds.store(0, Ordering::Relaxed);
-        let is_parked = !self.has_news(true);
+        self.quiet_polls.store(0, Ordering::Relaxed);
+        let is_parked = !self.has_progress(true);
         self.is_parked.store(is_parked, Ordering::Relaxed);
     }
 
-    fn has_news(&self, is_quiet: bool) -> bool {
-        let has_news = self.watch.get().is_some_and(|watch| watch(is_quiet));
-        if has_news {
-            self.news.notify_one();
+    fn has_progress(&self, is_quiet: bool) -> bool {
+        let has_progress = self.on_idle.get().is_some_and(|on_idle| on_idle(is_quiet));
+        if has_progress {
+            self.progress.notify_one();
         }
-        has_news
+        has_progress
     }
 }

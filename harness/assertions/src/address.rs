@@ -11,13 +11,13 @@ const TRANSFER_DEAD_LETTER_QUEUE: &str = "$Transfer/$DeadLetterQueue";
 
 /// The address of a queue, topic or subscription, or of a dead-letter queue of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct EntityAddress {
     kind: EntityKind,
     owner: String,
     path: String,
 }
 
-impl Place {
+impl EntityAddress {
     /// Creates the address of an entity.
     pub fn new(kind: EntityKind, owner: String) -> Self {
         Self {
@@ -35,7 +35,7 @@ impl Place {
         if let Some((kind, name)) = names.find(|(_, name)| name.eq_ignore_ascii_case(owner)) {
             return Self::new(kind, name.to_owned()).sub_queue(below);
         }
-        let place = match subscription(owner) {
+        let address = match subscription(owner) {
             Some(path) => Self::new(EntityKind::Subscription, path),
             None => {
                 let alike = catalog
@@ -47,7 +47,7 @@ impl Place {
                 Self::new(kind, owner.to_owned())
             }
         };
-        place.sub_queue(below)
+        address.sub_queue(below)
     }
 
     fn sub_queue(self, below: &str) -> Self {

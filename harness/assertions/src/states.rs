@@ -7,23 +7,23 @@ use std::time::SystemTime;
 
 use crate::{
     assertion::{Assertion, ScheduledEnqueueTime},
-    check::Looking,
+    check::RunningCheck,
     hint,
     message::{Message, MessageState},
     report::{AssertionFailed, Report, state_of},
-    selector::Wanted,
+    selector::ExpectedDeadLetter,
     text,
 };
 
-impl Looking<'_> {
+impl RunningCheck<'_> {
     /// Counts the selected messages in a state.
-    pub(crate) fn held(self, state: MessageState, messages: &[Message]) -> u64 {
-        let meant = messages.iter().filter(|message| {
+    pub(crate) fn count_in_state(self, state: MessageState, messages: &[Message]) -> u64 {
+        let selected = messages.iter().filter(|message| {
             message.state == state
                 && self.assertion.which.matches(message)
                 && self.is_timely(message)
         });
-        meant.count() as u64
+        selected.count() as u64
     }
 
     fn is_timely(self, message: &Message) -> bool {
@@ -45,7 +45,7 @@ impl Looking<'_> {
         found: u64,
     ) -> AssertionFailed {
         let expected = self.assertion.expected(found, &self.phrase(state));
-        if self.assertion.kind.is_absent() {
+        if self.assertion.kind.is_negative() {
             let remark = |message: &Message, _is_dead: bool| state_of(report, message);
             return report.failure(&expected, &remark, None);
         }
@@ -89,14 +89,14 @@ impl Assertion {
     /// Counts the selected dead-lettered messages.
     pub(crate) fn dead_letters(&self, messages: &[Message]) -> u64 {
         let wanted = self.wanted();
-        let meant = messages.iter().filter(|message| wanted.matches(message));
-        meant.count() as u64
+        let selected = messages.iter().filter(|message| wanted.matches(message));
+        selected.count() as u64
     }
 
     pub(crate) fn not_dead_lettered(&self, report: &Report, found: u64) -> AssertionFailed {
         let wanted = self.wanted();
         let expected = self.expected(found, &format!("dead-lettered{}", wanted.sentence()));
-        if self.kind.is_absent() {
+        if self.kind.is_negative() {
             return report.hinted_failure(&expected, None);
         }
         let remark = |message: &Message, is_dead: bool| match is_dead {
@@ -107,8 +107,8 @@ impl Assertion {
         report.failure(&expected, &remark, hint)
     }
 
-    fn wanted(&self) -> Wanted {
-        Wanted {
+    fn wanted(&self) -> ExpectedDeadLetter {
+        ExpectedDeadLetter {
             reason: self.reason.clone(),
             description: self.description.clone(),
             which: self.which.clone(),
@@ -116,7 +116,7 @@ impl Assertion {
     }
 
     fn expected(&self, found: u64, phrase: &str) -> String {
-        if self.kind.is_absent() {
+        if self.kind.is_negative() {
             return format!("expected no message {phrase}, found {found}");
         }
         format!(

@@ -12,14 +12,14 @@ use crate::Outcome;
 
 /// The parts of keys beside party, operation and entity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Features {
+pub(crate) struct KeyParts {
     /// The message id.
     pub message_id: bool,
     /// The session.
     pub session_id: bool,
 }
 
-impl Default for Features {
+impl Default for KeyParts {
     fn default() -> Self {
         Self {
             message_id: true,
@@ -30,7 +30,7 @@ impl Default for Features {
 
 /// An operation that can get a fault.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Site {
+pub struct FaultPoint {
     /// Its key.
     pub key: String,
     /// The name of its party.
@@ -45,18 +45,18 @@ pub struct Site {
     pub previous: Option<Operation>,
 }
 
-impl Site {
+impl FaultPoint {
     /// Returns whether its party does nothing of this kind at its entity in `among`.
     pub(crate) fn is_of_new_kind(&self, among: &[Self]) -> bool {
-        let kind = |site: &Self| {
-            let operation = &site.operation;
+        let kind = |point: &Self| {
+            let operation = &point.operation;
             (
-                site.party.clone(),
+                point.party.clone(),
                 operation.operation,
                 operation.entity.clone(),
             )
         };
-        !among.iter().any(|site| kind(site) == kind(self))
+        !among.iter().any(|point| kind(point) == kind(self))
     }
 
     /// Returns its description for people: `worker's completion of o-2, delivery 1`.
@@ -87,14 +87,14 @@ impl Site {
 
 /// Returns the operations of parties, in order. `parties` has the names of parties by key name; other operations are the
 /// test's own.
-pub(crate) fn sites(
+pub(crate) fn fault_points(
     log: &[LoggedOperation],
     parties: &BTreeMap<String, String>,
-    features: Features,
-) -> Vec<Site> {
+    key_parts: KeyParts,
+) -> Vec<FaultPoint> {
     let mut counts = BTreeMap::<String, u64>::new();
     let mut previous = BTreeMap::<&str, Operation>::new();
-    let mut sites = Vec::new();
+    let mut fault_points = Vec::new();
     for operation in log {
         let Some((key_name, party)) = operation
             .party
@@ -103,13 +103,13 @@ pub(crate) fn sites(
         else {
             continue;
         };
-        let subject = subject(operation, features);
-        let stem = stem(
+        let subject = subject(operation, key_parts);
+        let key_prefix = key_prefix(
             party,
             operation,
             subject.as_ref().map(|(text, _)| text.as_str()),
         );
-        let count = counts.entry(stem.clone()).or_default();
+        let count = counts.entry(key_prefix.clone()).or_default();
         *count += 1;
         let mut filter = Filter {
             entity: operation
@@ -121,12 +121,12 @@ pub(crate) fn sites(
             ..Filter::default()
         };
         match subject {
-            Some((id, Kind::Message)) => filter.message_id = Some(id),
-            Some((id, Kind::Session)) => filter.session_id = Some(id),
+            Some((id, SubjectKind::Message)) => filter.message_id = Some(id),
+            Some((id, SubjectKind::Session)) => filter.session_id = Some(id),
             None => {}
         }
-        sites.push(Site {
-            key: format!("{stem}#{count}"),
+        fault_points.push(FaultPoint {
+            key: format!("{key_prefix}#{count}"),
             party: party.clone(),
             operation: operation.clone(),
             filter,
@@ -134,50 +134,50 @@ pub(crate) fn sites(
             previous: previous.insert(party, operation.operation),
         });
     }
-    sites
+    fault_points
 }
 
 /// Returns the features that are equal in two runs; the others are left out of keys.
-pub(crate) fn unstable_features(
+pub(crate) fn stable_key_parts(
     first: &[LoggedOperation],
     second: &[LoggedOperation],
     parties: &BTreeMap<String, String>,
-) -> Features {
-    let keys = |log: &[LoggedOperation], features| {
-        let mut keys: Vec<String> = sites(log, parties, features)
+) -> KeyParts {
+    let keys = |log: &[LoggedOperation], key_parts| {
+        let mut keys: Vec<String> = fault_points(log, parties, key_parts)
             .into_iter()
-            .map(|site| site.key)
+            .map(|point| point.key)
             .collect();
         keys.sort();
         keys
     };
-    let all = Features::default();
-    let without_message = Features {
+    let all = KeyParts::default();
+    let without_message = KeyParts {
         message_id: false,
         ..all
     };
-    let none = Features {
+    let none = KeyParts {
         session_id: false,
         ..without_message
     };
     [
         all,
-        Features {
+        KeyParts {
             session_id: false,
             ..all
         },
         without_message,
     ]
     .into_iter()
-    .find(|&features| keys(first, features) == keys(second, features))
+    .find(|&key_parts| keys(first, key_parts) == keys(second, key_parts))
     .unwrap_or(none)
 }
 
 /// Describes the first operation in which two runs differ.
-pub(crate) fn diverging(first: &Outcome, second: &Outcome) -> String {
+pub(crate) fn describe_divergence(first: &Outcome, second: &Outcome) -> String {
     let keys = |outcome: &Outcome| {
-        let all = sites(&outcome.operations, &outcome.parties, Features::default());
-        Vec::from_iter(all.into_iter().map(|site| site.key))
+        let all = fault_points(&outcome.operations, &outcome.parties, KeyParts::default());
+        Vec::from_iter(all.into_iter().map(|point| point.key))
     };
     let (first, second) = (keys(first), keys(second));
     let none = "nothing more".to_owned();
@@ -190,49 +190,49 @@ pub(crate) fn diverging(first: &Outcome, second: &Outcome) -> String {
 }
 
 /// Returns whether two runs did the same, in any order.
-pub(crate) fn are_alike(first: &[Site], second: &[Site]) -> bool {
-    let [first, second] = [first, second].map(|sites| {
-        let mut keys = Vec::from_iter(sites.iter().map(|site| &site.key));
+pub(crate) fn have_equal_keys(first: &[FaultPoint], second: &[FaultPoint]) -> bool {
+    let [first, second] = [first, second].map(|fault_points| {
+        let mut keys = Vec::from_iter(fault_points.iter().map(|point| &point.key));
         keys.sort();
         keys
     });
     first == second
 }
 
-enum Kind {
+enum SubjectKind {
     Message,
     Session,
 }
 
-fn subject(operation: &LoggedOperation, features: Features) -> Option<(String, Kind)> {
+fn subject(operation: &LoggedOperation, key_parts: KeyParts) -> Option<(String, SubjectKind)> {
     if !operation.operation.is_about_messages() {
         return None;
     }
-    if features.message_id
+    if key_parts.message_id
         && let Some(id) = &operation.message_id
     {
-        return Some((id.clone(), Kind::Message));
+        return Some((id.clone(), SubjectKind::Message));
     }
-    if features.session_id
+    if key_parts.session_id
         && let Some(id) = &operation.session_id
     {
-        return Some((id.clone(), Kind::Session));
+        return Some((id.clone(), SubjectKind::Session));
     }
     None
 }
 
-fn stem(party: &str, operation: &LoggedOperation, subject: Option<&str>) -> String {
-    let mut stem = format!("{}.{}", escaped(party), operation.operation.name());
+fn key_prefix(party: &str, operation: &LoggedOperation, subject: Option<&str>) -> String {
+    let mut key_prefix = format!("{}.{}", escaped(party), operation.operation.name());
     if let Some(name) = &operation.name {
-        stem += &format!("({})", escaped(short(name)));
+        key_prefix += &format!("({})", escaped(short(name)));
     }
     if let Some(entity) = &operation.entity {
-        stem += &format!("@{}", escaped(entity));
+        key_prefix += &format!("@{}", escaped(entity));
     }
     if let Some(subject) = subject {
-        stem += &format!("/{}", escaped(subject).replace('/', "%2F"));
+        key_prefix += &format!("/{}", escaped(subject).replace('/', "%2F"));
     }
-    stem
+    key_prefix
 }
 
 fn short(name: &str) -> &str {

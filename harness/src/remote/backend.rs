@@ -5,18 +5,18 @@
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
-use servicebus_assertions::Place;
+use servicebus_assertions::EntityAddress;
 use servicebus_config::xml::Element;
 use servicebus_control_api::{Clock, Counts};
 
 use super::{
     RemoteNamespace,
-    admin::{Found, text_of},
+    admin::{ListedEntity, text_of},
     description::{Description, target},
 };
 use crate::{
-    backend::{Answer, Backend},
-    catalog::{Catalog, Declared},
+    backend::{Backend, BoxFuture},
+    catalog::{Catalog, EntitySettings},
     catalog::{EntityKind, subscription_path},
     error::control::{ControlError, Refusal},
     text,
@@ -33,14 +33,14 @@ const SUB_QUEUES: [(&str, &str); 2] = [
 
 impl Backend for RemoteNamespace {
     fn is_own(&self, name: &str) -> bool {
-        self.has_made(name)
+        self.has_created(name)
     }
 
     fn entity_name(&self, name: &str) -> String {
-        self.prefix.before(name)
+        self.prefix.prefixed(name)
     }
 
-    fn clock(&self) -> Answer<'_, Clock> {
+    fn clock(&self) -> BoxFuture<'_, Clock> {
         Box::pin(async {
             Ok(Clock {
                 now: SystemTime::now(),
@@ -52,11 +52,11 @@ impl Backend for RemoteNamespace {
     }
 
     /// Waits for the time to pass, up to the limit.
-    fn advance(&self, by: Duration) -> Answer<'_, ()> {
+    fn advance(&self, by: Duration) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             if by > self.max_real_wait {
                 let (by, limit) = (text::seconds(by), text::seconds(self.max_real_wait));
-                return Err(ControlError::Uncheckable {
+                return Err(ControlError::Unsupported {
                     what: format!(
                         "what happens after {by}, which would really pass, and the longest wait is {limit}; the builder's `max_real_wait` or SERVICEBUS_HARNESS_MAX_REAL_WAIT allows more"
                     ),
@@ -68,34 +68,34 @@ impl Backend for RemoteNamespace {
     }
 
     /// Counts as the service does: locked and deferred messages are active, and have no counters of their own.
-    fn counts<'a>(&'a self, address: &'a str) -> Answer<'a, Counts> {
+    fn counts<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Counts> {
         Box::pin(self.counts_of(address))
     }
 
-    fn catalog(&self) -> Answer<'_, Catalog> {
-        Box::pin(self.listed())
+    fn catalog(&self) -> BoxFuture<'_, Catalog> {
+        Box::pin(self.list_entities())
     }
 
-    fn put<'a>(&'a self, place: &'a Place, properties: &'a Value) -> Answer<'a, ()> {
+    fn put<'a>(&'a self, address: &'a EntityAddress, properties: &'a Value) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let mut properties = properties.clone();
-            self.prefix.before_targets(&mut properties);
-            self.make_or_change(place, &properties).await
+            self.prefix.add_to_targets(&mut properties);
+            self.create_or_update(address, &properties).await
         })
     }
 
-    fn delete<'a>(&'a self, place: &'a Place) -> Answer<'a, ()> {
-        Box::pin(self.admin.delete(place.owner_path()))
+    fn delete<'a>(&'a self, address: &'a EntityAddress) -> BoxFuture<'a, ()> {
+        Box::pin(self.admin.delete(address.owner_path()))
     }
 }
 
 impl RemoteNamespace {
-    async fn listed(&self) -> Result<Catalog, ControlError> {
+    async fn list_entities(&self) -> Result<Catalog, ControlError> {
         let mut all = Vec::new();
-        for queue in self.of_this("$Resources/queues").await? {
+        for queue in self.list_own("$Resources/queues").await? {
             all.push(declared(EntityKind::Queue, queue.name.clone(), &queue));
         }
-        for topic in self.of_this("$Resources/topics").await? {
+        for topic in self.list_own("$Resources/topics").await? {
             all.push(declared(EntityKind::Topic, topic.name.clone(), &topic));
             let path = format!("{}/Subscriptions", topic.name);
             let found = match self.admin.list(&path).await {
@@ -113,9 +113,9 @@ impl RemoteNamespace {
     }
 
     /// Lists queues or topics, without those that other tests created under their prefixes.
-    async fn of_this(&self, path: &str) -> Result<Vec<Found>, ControlError> {
+    async fn list_own(&self, path: &str) -> Result<Vec<ListedEntity>, ControlError> {
         let mut found = self.admin.list(path).await?;
-        found.retain(|found| self.prefix.is_of(&found.name));
+        found.retain(|found| self.prefix.has_prefix(&found.name));
         Ok(found)
     }
 
@@ -125,9 +125,9 @@ impl RemoteNamespace {
             Some((entity, *counter))
         });
         let entity = below.map_or(address, |(entity, _)| entity);
-        let description = self.find_any(entity).await?;
+        let description = self.find_entity(entity).await?;
         let Some(details) = description.any("CountDetails") else {
-            return Err(ControlError::Uncheckable {
+            return Err(ControlError::Unsupported {
                 what: "the numbers of messages, which the namespace does not say".to_owned(),
             });
         };
@@ -150,7 +150,7 @@ impl RemoteNamespace {
         Ok(counts)
     }
 
-    async fn find_any(&self, path: &str) -> Result<Element, ControlError> {
+    async fn find_entity(&self, path: &str) -> Result<Element, ControlError> {
         for kind in [
             EntityKind::Queue,
             EntityKind::Topic,
@@ -168,8 +168,12 @@ impl RemoteNamespace {
     }
 
     /// Creates an entity, or changes one and keeps properties that are not set.
-    async fn make_or_change(&self, place: &Place, properties: &Value) -> Result<(), ControlError> {
-        let (kind, name) = (place.kind(), place.owner_path());
+    async fn create_or_update(
+        &self,
+        address: &EntityAddress,
+        properties: &Value,
+    ) -> Result<(), ControlError> {
+        let (kind, name) = (address.kind(), address.owner_path());
         let authority = self.admin.authority();
         match self.admin.find(kind, name).await? {
             Some(found) => {
@@ -179,8 +183,8 @@ impl RemoteNamespace {
             }
             None => {
                 let description = Description::new(kind, properties, authority);
-                self.admin.make(name, &description).await?;
-                self.remember(kind, name);
+                self.admin.create(name, &description).await?;
+                self.record_created(kind, name);
                 Ok(())
             }
         }
@@ -188,10 +192,10 @@ impl RemoteNamespace {
 }
 
 /// Converts a listed entity.
-fn declared(kind: EntityKind, name: String, found: &Found) -> Declared {
+fn declared(kind: EntityKind, name: String, found: &ListedEntity) -> EntitySettings {
     let text = |name| text_of(&found.description, name);
     let target = text("ForwardTo").map(|address| target(address).to_owned());
-    Declared {
+    EntitySettings {
         kind,
         name,
         max_delivery_count: text("MaxDeliveryCount").and_then(|text| text.parse().ok()),

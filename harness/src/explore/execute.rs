@@ -12,21 +12,21 @@ use std::{
 
 use servicebus_control_api::{Fault, LoggedOperation, Operation, Pick};
 use servicebus_emulator::ConductedNamespace;
-use servicebus_explore::{Effect, Failure, Outcome, Plan, Site};
+use servicebus_explore::{Effect, Failure, FaultPoint, Outcome, Plan};
 use tokio::{task::LocalSet, time::timeout};
 
 use super::{
     Explore, Passes,
-    conductor::Conductor,
-    end::{self, End},
+    final_messages::{self, FinalMessages},
     hang::hang,
     panics,
-    run::{Crash, PARTIES, Run},
+    run::{CrashSignal, PARTIES, Run},
+    virtual_time::VirtualTimeDriver,
 };
 use crate::{Builder, background::Background, background::Stopwatch};
 
 /// When a connection drops that lost the reply to an attach or a token: as long as a client waits for an answer.
-const SILENCE: Duration = Duration::from_secs(60);
+const LOST_REPLY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Runs a test once with these faults. Also returns the messages at the end of a passed test, if the exploration compares
 /// them.
@@ -34,15 +34,15 @@ pub(crate) fn run<F, R>(
     explore: &Explore,
     test: &F,
     plan: &Plan,
-    conductor: &Arc<Conductor>,
-) -> (Outcome, Option<End>)
+    virtual_time: &Arc<VirtualTimeDriver>,
+) -> (Outcome, Option<FinalMessages>)
 where
     F: AsyncFn(&Run) -> R,
     R: Passes,
 {
     panics::collect();
-    Stopwatch::drive_this_thread();
-    let runtime = match conductor.runtime() {
+    Stopwatch::use_virtual_time();
+    let runtime = match virtual_time.runtime() {
         Ok(runtime) => runtime,
         Err(error) => {
             let outcome = Outcome::failed(format!("no runtime could be made: {error}"));
@@ -50,34 +50,34 @@ where
         }
     };
     let local = LocalSet::new();
-    let lived = catch_unwind(AssertUnwindSafe(|| {
-        runtime.block_on(local.run_until(lived(conductor, explore, test, plan)))
+    let executed = catch_unwind(AssertUnwindSafe(|| {
+        runtime.block_on(local.run_until(execute(virtual_time, explore, test, plan)))
     }));
     drop(catch_unwind(AssertUnwindSafe(|| drop(local))));
     runtime.shutdown_background();
-    let (mut outcome, end) = lived.unwrap_or_default();
+    let (mut outcome, final_messages) = executed.unwrap_or_default();
     if let Some(first) = panics::take().into_iter().next() {
         outcome.failure = Some(first);
     }
-    (outcome, end)
+    (outcome, final_messages)
 }
 
-async fn lived<F, R>(
-    conductor: &Arc<Conductor>,
+async fn execute<F, R>(
+    virtual_time: &Arc<VirtualTimeDriver>,
     explore: &Explore,
     test: &F,
     plan: &Plan,
-) -> (Outcome, Option<End>)
+) -> (Outcome, Option<FinalMessages>)
 where
     F: AsyncFn(&Run) -> R,
     R: Passes,
 {
-    let background = Arc::new(Background::conducted(conductor.activity()));
+    let background = Arc::new(Background::with_virtual_time(virtual_time.activity()));
     let builder = Builder::default()
         .topology(explore.topology.clone())
         .seed(1);
     let servicebus = builder.explored(background, PARTIES).start().await;
-    let Some(namespace) = servicebus.conducted() else {
+    let Some(namespace) = servicebus.exploration_namespace() else {
         let outcome = Outcome::failed(
             "an exploration runs in the process of its test: take SERVICEBUS_HARNESS_MODE and SERVICEBUS_HARNESS_ADDRESS out of its environment".to_owned(),
         );
@@ -85,9 +85,9 @@ where
     };
     namespace.record_operations(true);
     let run = Run::new(servicebus, namespace.clone());
-    script(&run, plan);
-    tokio::task::spawn_local(follow(
-        Arc::clone(conductor),
+    add_faults(&run, plan);
+    tokio::task::spawn_local(complete_faults(
+        Arc::clone(virtual_time),
         namespace,
         plan.clone(),
         Rc::clone(&run.crashed),
@@ -117,47 +117,48 @@ where
     if outcome.failure.is_none() {
         outcome.failure = run.failures.borrow().first().cloned();
     }
-    let end = match explore.is_same_end && outcome.failure.is_none() {
-        true => end::end(&run.servicebus).await,
+    let final_messages = match explore.is_same_end && outcome.failure.is_none() {
+        true => final_messages::final_messages(&run.servicebus).await,
         false => None,
     };
     outcome.timelines = timelines(&run, plan, &outcome).await;
     run.end_parties();
     // A drop would wait for the runtime on the runtime's own thread.
     run.servicebus.stop().await;
-    (outcome, end)
+    (outcome, final_messages)
 }
 
 /// Scripts the faults of a plan.
-fn script(run: &Run, plan: &Plan) {
-    for (site, effect) in &plan.faults {
+fn add_faults(run: &Run, plan: &Plan) {
+    for (point, effect) in &plan.faults {
         run.namespace.add_fault(Fault {
-            operation: site.operation.operation,
-            filter: site.filter.clone(),
-            pick: Pick::counted(Some(site.nth), None, None, effect.scripted()),
+            operation: point.operation.operation,
+            filter: point.filter.clone(),
+            pick: Pick::counted(Some(point.nth), None, None, effect.scripted()),
         });
     }
 }
 
 /// Completes faults beyond what the emulator does: releases postponed operations when nothing else can happen, ends the code
 /// of a crashed party, and drops connections that lost a reply after a while.
-async fn follow(
-    conductor: Arc<Conductor>,
+async fn complete_faults(
+    virtual_time: Arc<VirtualTimeDriver>,
     namespace: ConductedNamespace,
     plan: Plan,
-    crashed: Rc<Crash>,
+    crashed: Rc<CrashSignal>,
 ) {
-    let followed = |effect: &Effect, operation| effect.is_crash() || is_silent(*effect, operation);
-    let mut open: Vec<(usize, Site, Effect)> = plan
+    let is_completed_here =
+        |effect: &Effect, operation| effect.is_crash() || drops_reply(*effect, operation);
+    let mut open: Vec<(usize, FaultPoint, Effect)> = plan
         .faults
         .into_iter()
         .enumerate()
-        .map(|(index, (site, effect))| (index, site, effect))
-        .filter(|(_, site, effect)| followed(effect, site.operation.operation))
+        .map(|(index, (point, effect))| (index, point, effect))
+        .filter(|(_, point, effect)| is_completed_here(effect, point.operation.operation))
         .collect();
     let (applied, watched) = (Arc::new(AtomicUsize::new(0)), namespace.clone());
     let counted: Vec<usize> = open.iter().map(|&(index, ..)| index).collect();
-    conductor.watch(move |is_quiet| match is_quiet {
+    virtual_time.on_idle(move |is_quiet| match is_quiet {
         true => watched.postponed() > 0 && watched.release_postponed(),
         false if counted.is_empty() => false,
         false => {
@@ -168,14 +169,14 @@ async fn follow(
         }
     });
     loop {
-        conductor.news().await;
+        virtual_time.progress().await;
         let faults = namespace.faults();
-        open.retain(|(index, site, effect)| {
+        open.retain(|(index, point, effect)| {
             let Some(fault) = faults.get(*index).filter(|fault| fault.hits > 0) else {
                 return true;
             };
             if effect.is_crash() {
-                *crashed.party.borrow_mut() = Some(site.party.clone());
+                *crashed.party.borrow_mut() = Some(point.party.clone());
                 crashed.notify.notify_waiters();
             } else {
                 tokio::task::spawn_local(drop_later(namespace.clone(), fault.id));
@@ -186,13 +187,13 @@ async fn follow(
 }
 
 /// Returns whether the client waits for a reply that does not come, possibly without a timeout of its own.
-fn is_silent(effect: Effect, operation: Operation) -> bool {
+fn drops_reply(effect: Effect, operation: Operation) -> bool {
     effect == Effect::LoseReply && matches!(operation, Operation::Attach | Operation::Token)
 }
 
 /// Drops the connection of a lost reply later, because in reality a reply is only lost with its connection.
 async fn drop_later(namespace: ConductedNamespace, fault: u64) {
-    tokio::time::sleep(SILENCE).await;
+    tokio::time::sleep(LOST_REPLY_TIMEOUT).await;
     let log = namespace.operations(0, usize::MAX).operations;
     let hit = |operation: &&LoggedOperation| {
         let mut faults = operation.faults.iter();
@@ -206,8 +207,9 @@ async fn drop_later(namespace: ConductedNamespace, fault: u64) {
 /// Returns the timelines of the messages whose operations had faults, with the names of parties instead of connections.
 async fn timelines(run: &Run, plan: &Plan, outcome: &Outcome) -> Vec<String> {
     let mut timelines = Vec::new();
-    for (site, effect) in &plan.faults {
-        let (Some(entity), Some(id)) = (&site.operation.entity, &site.operation.message_id) else {
+    for (point, effect) in &plan.faults {
+        let (Some(entity), Some(id)) = (&point.operation.entity, &point.operation.message_id)
+        else {
             continue;
         };
         let client = run.queue(entity.split("/$").next().unwrap_or(entity));
@@ -223,7 +225,7 @@ async fn timelines(run: &Run, plan: &Plan, outcome: &Outcome) -> Vec<String> {
                 text = text.replace(client.as_str(), party);
             }
         }
-        if *effect == Effect::ServerBusy && !comes_again(site, &outcome.operations) {
+        if *effect == Effect::ServerBusy && !is_repeated(point, &outcome.operations) {
             text += "\n     it was not sent again: its sender gave it up, or was told that it was sent, as azservicebus 0.25.1 tells after a retry";
         }
         timelines.push(text);
@@ -233,13 +235,13 @@ async fn timelines(run: &Run, plan: &Plan, outcome: &Outcome) -> Vec<String> {
 }
 
 /// Returns whether the party repeats the operation on its message.
-fn comes_again(site: &Site, log: &[LoggedOperation]) -> bool {
+fn is_repeated(point: &FaultPoint, log: &[LoggedOperation]) -> bool {
     let key = |operation: &LoggedOperation| {
         let (party, id) = (operation.party.clone(), operation.message_id.clone());
         (operation.operation, party, operation.entity.clone(), id)
     };
-    let same = log.iter().filter(|one| key(one) == key(&site.operation));
-    same.count() as u64 > site.nth
+    let same = log.iter().filter(|one| key(one) == key(&point.operation));
+    same.count() as u64 > point.nth
 }
 
 /// Catches the panic of a future.

@@ -8,12 +8,12 @@ use crate::{
 
 impl Assertion {
     /// Returns why this cannot be asserted: the entity does not exist, or does not support it.
-    pub(crate) fn without_meaning(&self, catalog: &Catalog) -> Option<String> {
-        let (kind, path) = (self.place.kind(), self.place.owner_path());
+    pub(crate) fn why_unsupported(&self, catalog: &Catalog) -> Option<String> {
+        let (kind, path) = (self.address.kind(), self.address.owner_path());
         if let Some(unknown) = catalog.missing(kind, path) {
             return Some(unknown.to_string());
         }
-        if kind == EntityKind::Topic && self.place.is_owner() && self.kind.is_of_receivers() {
+        if kind == EntityKind::Topic && self.address.is_owner() && self.kind.concerns_receivers() {
             return Some(of_topic(path, catalog));
         }
         let declared = catalog.find(kind, path)?;
@@ -41,10 +41,11 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{catalog::Declared, place::Place};
+    use crate::{address::EntityAddress, catalog::EntitySettings};
 
     fn catalog() -> Catalog {
-        let declared = |kind, name: &str| Declared::of(kind, name.to_owned(), &Default::default());
+        let declared =
+            |kind, name: &str| EntitySettings::of(kind, name.to_owned(), &Default::default());
         let declared = [
             declared(EntityKind::Queue, "orders"),
             declared(EntityKind::Topic, "prices"),
@@ -54,31 +55,31 @@ mod tests {
         declared.into_iter().collect()
     }
 
-    fn meaning(kind: Kind, place: Place) -> Option<String> {
-        Assertion::new(kind, place, Duration::ZERO).without_meaning(&catalog())
+    fn applicability(kind: Kind, address: EntityAddress) -> Option<String> {
+        Assertion::new(kind, address, Duration::ZERO).why_unsupported(&catalog())
     }
 
     #[test]
-    fn what_receivers_do_is_not_asserted_of_a_topic() {
-        let prices = || Place::new(EntityKind::Topic, "prices".to_owned());
+    fn receiver_assertions_are_refused_for_topics() {
+        let prices = || EntityAddress::new(EntityKind::Topic, "prices".to_owned());
         let refused = "prices is a topic, from which messages are received only through its subscriptions; assert it of one of them: it has eu";
         for kind in [Kind::NotDelivered, Kind::Completed, Kind::NotDeadLettered] {
-            assert_eq!(meaning(kind, prices()).as_deref(), Some(refused));
+            assert_eq!(applicability(kind, prices()).as_deref(), Some(refused));
         }
         for kind in [Kind::Scheduled, Kind::MessageCount, Kind::UnsettledSends] {
-            assert_eq!(meaning(kind, prices()), None);
+            assert_eq!(applicability(kind, prices()), None);
         }
         let dead = prices().transfer_dead_letter_queue();
-        assert_eq!(meaning(Kind::NotDelivered, dead), None);
-        let news = Place::new(EntityKind::Topic, "news".to_owned());
-        let refused = meaning(Kind::Attached, news).expect("a topic has no receivers");
+        assert_eq!(applicability(Kind::NotDelivered, dead), None);
+        let news = EntityAddress::new(EntityKind::Topic, "news".to_owned());
+        let refused = applicability(Kind::Attached, news).expect("a topic has no receivers");
         assert!(refused.ends_with("it has none"), "{refused}");
     }
 
     #[test]
-    fn an_order_in_sessions_is_not_asserted_where_there_are_none() {
-        let orders = Place::new(EntityKind::Queue, "orders".to_owned());
-        let refused = meaning(Kind::SessionOrder, orders);
+    fn session_order_is_refused_without_sessions() {
+        let orders = EntityAddress::new(EntityKind::Queue, "orders".to_owned());
+        let refused = applicability(Kind::SessionOrder, orders);
         assert_eq!(refused.as_deref(), Some("orders has no sessions"));
     }
 }

@@ -2,7 +2,7 @@
 
 /// An entity that holds messages.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct TestEntity {
     pub(crate) address: &'static str,
     pub(crate) lock: i64,
     pub(crate) max_delivery: u32,
@@ -13,62 +13,62 @@ pub(crate) struct Place {
     /// Whether what expires is gone.
     pub(crate) drops_expired: bool,
     /// Its dead letters go there.
-    pub(crate) graveyard: Option<usize>,
+    pub(crate) dead_letters_to: Option<usize>,
 }
 
-const fn place(address: &'static str, lock: i64, max_delivery: u32) -> Place {
-    Place {
+const fn test_entity(address: &'static str, lock: i64, max_delivery: u32) -> TestEntity {
+    TestEntity {
         address,
         lock,
         max_delivery,
         sessions: false,
         ttl: None,
         drops_expired: false,
-        graveyard: None,
+        dead_letters_to: None,
     }
 }
 
 pub(crate) const ORDERS: usize = 0;
 pub(crate) const SESSIONS: usize = 1;
 pub(crate) const UNIQUE: usize = 2;
-pub(crate) const BRIEF: usize = 3;
-pub(crate) const FLEETING: usize = 4;
+pub(crate) const SHORT_LOCK: usize = 3;
+pub(crate) const EXPIRING: usize = 4;
 pub(crate) const TARGET: usize = 5;
 pub(crate) const WORK: usize = 6;
-pub(crate) const GRAVEYARD: usize = 7;
+pub(crate) const DEAD_LETTERS: usize = 7;
 pub(crate) const ALL: usize = 8;
 pub(crate) const RED: usize = 9;
 /// Where a chain of forwards is too long.
-pub(crate) const FIFTH: usize = 10;
+pub(crate) const HOP_LIMIT: usize = 10;
 /// What it forwards to takes nothing.
-pub(crate) const STUCK: usize = 11;
+pub(crate) const FULL_TARGET: usize = 11;
 
-pub(crate) const PLACES: [Place; 12] = [
-    place("orders", 5_000, 5),
-    Place {
+pub(crate) const ENTITIES: [TestEntity; 12] = [
+    test_entity("orders", 5_000, 5),
+    TestEntity {
         sessions: true,
-        ..place("sessions", 10_000, 10)
+        ..test_entity("sessions", 10_000, 10)
     },
-    place("unique", 5_000, 5),
-    Place {
+    test_entity("unique", 5_000, 5),
+    TestEntity {
         ttl: Some(8_000),
-        ..place("brief", 5_000, 10)
+        ..test_entity("brief", 5_000, 10)
     },
-    Place {
+    TestEntity {
         ttl: Some(8_000),
         drops_expired: true,
-        ..place("fleeting", 5_000, 10)
+        ..test_entity("fleeting", 5_000, 10)
     },
-    place("target", 5_000, 10),
-    Place {
-        graveyard: Some(GRAVEYARD),
-        ..place("work", 5_000, 2)
+    test_entity("target", 5_000, 10),
+    TestEntity {
+        dead_letters_to: Some(DEAD_LETTERS),
+        ..test_entity("work", 5_000, 2)
     },
-    place("graveyard", 5_000, 10),
-    place("news/subscriptions/all", 5_000, 10),
-    place("news/subscriptions/red", 5_000, 3),
-    place("fifth", 5_000, 10),
-    place("stuck", 5_000, 10),
+    test_entity("graveyard", 5_000, 10),
+    test_entity("news/subscriptions/all", 5_000, 10),
+    test_entity("news/subscriptions/red", 5_000, 3),
+    test_entity("fifth", 5_000, 10),
+    test_entity("stuck", 5_000, 10),
 ];
 
 /// What can be sent to.
@@ -81,13 +81,13 @@ pub(crate) const ADDRESSES: [&str; 11] = [
 pub(crate) fn destinations(address: &str, colour: Colour) -> Vec<usize> {
     match address {
         "source" => vec![TARGET],
-        "first" => vec![FIFTH],
+        "first" => vec![HOP_LIMIT],
         "news" => match colour {
             Colour::Red => vec![ALL, RED],
             Colour::Blue => vec![ALL, TARGET],
         },
         direct => vec![
-            PLACES
+            ENTITIES
                 .iter()
                 .position(|place| place.address == direct)
                 .unwrap_or_else(|| panic!("{direct} is not a place")),
