@@ -87,7 +87,7 @@ impl Description {
             json!({ "description": description, "content": content })
         };
         let mut unauthorized =
-            refusal("401: the client is beyond loopback and does not show the control token.");
+            refusal("401: the client is not on loopback and does not send the control token.");
         let scheme = json!({ "schema": { "const": "Bearer" } });
         unauthorized["headers"] = json!({ "WWW-Authenticate": scheme });
         json!({
@@ -95,13 +95,13 @@ impl Description {
             "info": {
                 "title": "Control API of servicebus-emulator",
                 "version": "1",
-                "summary": "By which a test controls time and looks inside.",
-                "description": "Times are RFC 3339 in UTC, durations are seconds. Every refusal has the same form. A path \
-                    that is not described is refused with 404 under `/$emulator`, and a method that is not described with \
-                    405; every other path belongs to the administration API and the REST API of the service. Before its \
-                    route, every request but those for health and certificate may be answered by one of the responses \
-                    under `components`, by the names of which they are described there. JSON is read of any \
-                    content type.",
+                "summary": "Lets tests control the time of the emulator and inspect its state.",
+                "description": "Times are RFC 3339 in UTC, durations are in seconds. Every error \
+                    response has the same form. Under `/$emulator` the emulator answers unknown \
+                    paths with 404 and unknown methods with 405; all other paths belong to the \
+                    administration API and the REST API of the service. Every request but those \
+                    for health and certificates may also be answered with one of the responses \
+                    under `components`. JSON is accepted with any content type.",
                 "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
             },
             "servers": [{ "url": "http://localhost:5300" }],
@@ -114,25 +114,30 @@ impl Description {
                         "name": "namespace",
                         "in": "path",
                         "required": true,
-                        "description": "The name of the namespace; upper and lower case make no difference. 1 to 63 letters, \
-                            digits, `-`, `_` and `.`, a letter or digit first and last.",
+                        "description": "The name of the namespace, in any case: 1 to 63 letters, \
+                            digits, `-`, `_` and `.`, which begin and end with a letter or \
+                            digit.",
                         "schema": { "type": "string" },
                     },
                 },
                 "responses": {
-                    "Malformed": refusal("400: the request is not HTTP as its standard has it; the connection is closed."),
+                    "Malformed": refusal("400: the request is not valid HTTP; the emulator closes \
+                        the connection."),
                     "Unauthorized": unauthorized,
-                    "Forbidden": refusal("403: the request changes something and was made by a web page of an origin that \
-                        is not allowed; or the client is beyond loopback and there is no control token."),
-                    "RequestTimeout": refusal("408: the body of the request did not come within 20 s."),
-                    "Misdirected": refusal("421: `Host` is no name of the emulator."),
+                    "Forbidden": refusal("403: the request changes state and a web page of an \
+                        origin that is not allowed made it; or the client is not on loopback and \
+                        the emulator has no control token."),
+                    "RequestTimeout": refusal("408: the body of the request did not arrive within \
+                        20 s."),
+                    "Misdirected": refusal("421: `Host` is not a name of the emulator."),
                 },
                 "schemas": schemas,
                 "securitySchemes": {
                     "controlToken": {
                         "type": "http",
                         "scheme": "bearer",
-                        "description": "What `--control-token` says; clients on loopback need none.",
+                        "description": "The token of `--control-token`; clients on loopback need \
+                            none.",
                     },
                 },
             },

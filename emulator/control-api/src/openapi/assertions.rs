@@ -8,33 +8,33 @@ use crate::AssertionResult;
 /// Every field with its type and its description.
 const FIELDS: &str = "\
 entity: string: A queue, topic or subscription, or a dead-letter queue of one, by its address.
-within: wait: How many seconds of real time to wait; 5 unless set.
-message_id: text: Means messages with this id only.
-body: text: Means messages with this body only, read as text.
-body_json: any: Means messages only whose body is JSON that has this in it; objects may have more.
-reason: text: Means dead letters with this reason only.
-description: text: Means dead letters with this description only.
-to: text: The client or the entity to which something goes.
-count: number: Exactly so many; one at least unless set.
-times: number: Exactly so often; once at least unless set.
-at_least: number: So many or so often, or more.
-at_most: number: So many or fewer.
+within: wait: How long to wait, in seconds of real time; 5 by default.
+message_id: text: Selects messages with this id.
+body: text: Selects messages with this body, read as text.
+body_json: any: Selects messages whose body is JSON that contains this; objects may have more members.
+reason: text: Selects dead letters with this reason.
+description: text: Selects dead letters with this description.
+to: text: The client that receives, or the entity to which messages are forwarded.
+count: number: Expects exactly this number; at least one by default.
+times: number: Expects exactly this number of occurrences; at least one by default.
+at_least: number: Expects at least this number.
+at_most: number: Expects at most this number.
 at: date-time: When a scheduled message is due, by a client's clock.
-due_in: seconds: In how many seconds it is.
-tolerance: seconds: By how many seconds that may differ; 10 unless set.
-active: number: Active messages, locked and deferred ones included.
-dead_letter: number: Messages in the dead-letter queue.
-transfer_dead_letter: number: Messages in the transfer dead-letter queue.
-scheduled: number: Messages that wait for their time.
-locked: number: Locked messages.
-deferred: number: Deferred messages.
-transfer: number: Messages that wait to be forwarded.
+due_in: seconds: In how many seconds a scheduled message is due.
+tolerance: seconds: By how many seconds the due time may differ; 10 by default.
+active: number: The number of active messages, locked and deferred ones included.
+dead_letter: number: The number of messages in the dead-letter queue.
+transfer_dead_letter: number: The number of messages in the transfer dead-letter queue.
+scheduled: number: The number of scheduled messages.
+locked: number: The number of locked messages.
+deferred: number: The number of deferred messages.
+transfer: number: The number of messages that wait to be forwarded.
 session: string: The id of a session.
-bodies: texts: The bodies of its messages in order, and no others.
-text: text: Its state as text.
-bytes: base64: Its state as bytes.
-json: any: Its state as JSON, however it is written.
-set: boolean: Whether it has a state.";
+bodies: texts: The bodies of all its messages, in order.
+text: text: Expects this session state, as text.
+bytes: base64: Expects this session state, as bytes.
+json: any: Expects this session state, as JSON in any formatting.
+set: boolean: Whether the session has a state.";
 
 fn schema(of: &str) -> Value {
     let text = json!({ "$ref": "#/components/schemas/AssertedText" });
@@ -100,20 +100,23 @@ pub const KINDS: [(&str, &str); 24] = [
 pub(crate) fn describe(d: &mut Description) {
     d.group(
         "assertions",
-        "What a test expects, waited for and explained.",
+        "Assertions of tests: the emulator waits for them and explains failures.",
     );
     let request = json!({ "$ref": "#/components/schemas/Assertion" });
-    d.route("POST assertions", "assert").summary("Waits until an assertion holds, and says why not.")
+    d.route("POST assertions", "assert").summary("Waits until an assertion holds; if it fails, \
+        explains why.")
     .more(
-        "What is expected is waited for; where nothing is, the namespace is to become idle first. The text of a failure is \
-         that of the Rust harness. Assertions about bodies of messages that are gone need an emulator that was started with \
-         `--record-messages`.",
+        "A positive assertion waits until it holds; a negative one waits until the namespace is \
+            idle. The text of a failure is that of the Rust harness. Assertions about the bodies \
+            of messages that no longer exist need an emulator that was started with \
+            `--record-messages`.",
     )
     .body(true, "application/json", request)
-    .answers::<AssertionResult>(200, "Whether it holds.")
-    .refuses(400, "There is no such kind, it does not take a field, or a field not its value.")
-    .refuses(422, "The body is JSON of another form.")
-    .refuses(409, "As many assertions wait as may at once.");
+    .answers::<AssertionResult>(200, "Whether the assertion holds.")
+    .refuses(400, "The kind does not exist, the kind does not take one of the fields, or a value \
+        is not allowed.")
+    .refuses(422, "The body is not an object with these fields.")
+    .refuses(409, "The maximum number of concurrent assertions is reached.");
 }
 
 /// Returns the schemas of the request.
@@ -122,7 +125,7 @@ pub(crate) fn schemas() -> Map<String, Value> {
     let kinds = KINDS.map(|(kind, _)| kind);
     properties.insert(
         "kind".into(),
-        json!({ "enum": kinds, "description": "What is expected." }),
+        json!({ "enum": kinds, "description": "The kind of the assertion." }),
     );
     for line in FIELDS.lines() {
         if let [name, of, description] = line.splitn(3, ": ").collect::<Vec<_>>()[..] {
@@ -135,14 +138,16 @@ pub(crate) fn schemas() -> Map<String, Value> {
     let takes = takes.join(" ");
     let assertion = json!({
         "type": "object",
-        "description": format!("What is expected of an entity. Each kind takes fields of its own. {takes}"),
+        "description": format!("An assertion about an entity. The kind determines the other \
+            fields. {takes}"),
         "required": ["kind", "entity"],
         "properties": properties,
         "additionalProperties": false,
     });
     let bytes = json!({ "$ref": "#/components/schemas/Bytes" });
     let text = json!({
-        "description": "A text that is compared exactly, or one that is to be a part; bytes are its UTF-8.",
+        "description": "A text that must be equal, or a text that must be contained; bytes are \
+            UTF-8.",
         "anyOf": [
             { "type": "string" },
             bytes,

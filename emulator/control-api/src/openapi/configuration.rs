@@ -80,7 +80,7 @@ pub(crate) fn schemas() -> Map<String, Value> {
     );
     schemas.insert("Expression".into(), expression);
     let selector = json!({ "Selector": { "type": "string", "maxLength": 1024 } });
-    let description = "A filter as a client of JMS 2.0 wrote it: a selector.";
+    let description = "A filter as a JMS 2.0 client wrote it: a message selector.";
     let selector = object(selector, &["Selector"], description);
     schemas.insert("Selector".into(), selector);
     schemas.insert("Rule".into(), rule());
@@ -121,13 +121,13 @@ fn topology() -> Value {
     let logging = object(
         json!({ "Type": { "type": "string" } }),
         &[],
-        "Accepted and not used.",
+        "Accepted and ignored.",
     );
     let config = json!({ "Namespaces": namespaces, "Logging": logging });
-    let config = object(config, &["Namespaces"], "What is configured.");
+    let config = object(config, &["Namespaces"], "The configuration.");
     let properties = json!({ "$schema": { "type": "string" }, "UserConfig": config });
     let description =
-        "The official emulator's configuration. Comments are allowed where it is read.";
+        "The official emulator's configuration. In a request it may contain comments.";
     object(properties, &["UserConfig"], description)
 }
 
@@ -137,9 +137,10 @@ fn short_topology() -> Value {
         "type": "array",
         "items": { "anyOf": [{ "type": "string" }, { "type": "object" }] },
     });
-    let description = "A topology in short. An entity is its name, or an object with `name`, with its properties in snake case \
-         or camel case, durations as numbers of seconds too, and with `subscriptions` and `rules`; a rule has `name`, `sql`, \
-         `correlation` and `action`. An object with `Name` is as in a configuration.";
+    let description = "A topology in the short form. An entity is its name, or an object with \
+        `name`, its properties in snake case or camel case, and `subscriptions` or `rules`; a \
+        duration may be a number of seconds. A rule has `name`, `sql`, `correlation` and \
+        `action`. An object with `Name` has the form of the configuration.";
     let settings = json!({ "type": ["object", "null"] });
     let properties = json!({ "queues": list, "topics": list, "settings": settings });
     object(properties, &[], description)
@@ -153,7 +154,7 @@ fn namespace() -> Value {
     };
     let rules = json!({
         "type": ["array", "null"],
-        "description": "Without any, every message is selected.",
+        "description": "Without rules, the subscription selects every message.",
         "items": reference("NamedRule"),
     });
     let subscriptions =
@@ -164,13 +165,13 @@ fn namespace() -> Value {
     let properties = json!({
         "Name": {
             "type": "string",
-            "description": "Where one namespace is made, the path names it, not this.",
+            "description": "Ignored when a request creates one namespace: the path names it.",
         },
         "Queues": named(json!({ "Properties": reference("QueueProperties") }), "A queue."),
         "Topics": named(topics, "A topic."),
         "Emulator": emulator(),
     });
-    object(properties, &["Name"], "A namespace as it is declared.")
+    object(properties, &["Name"], "The declaration of a namespace.")
 }
 
 /// The settings that only this emulator has.
@@ -178,17 +179,17 @@ fn emulator() -> Value {
     let choice = |names: &[&str], description: &str| json!({ "type": "string", "enum": names, "description": description });
     let name = json!({ "type": "string", "minLength": 1, "maxLength": 256 });
     let claims =
-        json!({ "type": "array", "items": choice(&["Send", "Listen", "Manage"], "A right.") });
+        json!({ "type": "array", "items": choice(&["Send", "Listen", "Manage"], "A claim.") });
     let key = json!({ "Name": name, "Key": name, "Claims": claims });
     let key = object(
         key,
         &["Name", "Key"],
-        "A key. Its name belongs to one namespace of the process.",
+        "A key. Its name is unique among the namespaces of the process.",
     );
     let set = json!({
         "type": "object",
-        "description": "A JSON web key set (RFC 7517): keys of type RSA, or EC on P-256 or P-384. Private parts are neither \
-            needed nor kept.",
+        "description": "A JSON Web Key Set (RFC 7517) with keys of type RSA, or EC on P-256 or \
+            P-384. The emulator neither needs nor keeps private parts.",
         "required": ["keys"],
         "properties": {
             "keys": { "type": "array", "maxItems": 100, "items": { "type": "object", "required": ["kty"] } },
@@ -198,40 +199,46 @@ fn emulator() -> Value {
     let signed = object(
         signed,
         &["Keys"],
-        "Tokens that one of these keys has signed.",
+        "Accepts tokens that one of these keys has signed.",
     );
-    let tokens = choice(&["accept", "refuse"], "All tokens, or none.");
+    let tokens = choice(&["accept", "refuse"], "Accepts all tokens, or none.");
     let properties = json!({
-        "Expiry": choice(&["eager", "on-receive"], "When expired messages leave."),
-        "LocksOnDetach": choice(&["keep", "release"], "What becomes of the locks of a link that is closed."),
+        "Expiry": choice(&["eager", "on-receive"], "When expired messages are removed or \
+            dead-lettered."),
+        "LocksOnDetach": choice(&["keep", "release"], "Whether message locks outlive their link."),
         "FailedForwards": choice(
             &["transfer-dead-letter", "dead-letter"],
-            "Which dead-letter queue gets what cannot be forwarded.",
+            "The dead-letter queue for messages that cannot be forwarded.",
         ),
         "ForwardToDisabled": choice(
             &["refuse", "deliver"],
-            "Whether an entity that takes no messages of clients takes forwarded ones.",
+            "Whether an entity that is disabled for sends accepts forwarded messages.",
         ),
         "BatchLimit": choice(
             &["bytes", "messages"],
-            "Whether a batch is bounded by its bytes alone, or has up to 4,500 messages in the basic and the standard tier.",
+            "Whether only the bytes of a batch are limited, or also its messages: 4,500 in the \
+                basic and the standard tier.",
         ),
         "IdleTimeouts": choice(
             &["none", "service"],
-            "What becomes of links and connections that are not used: they stay, or end as at the service.",
+            "Whether the emulator closes idle links and connections as the service does.",
         ),
-        "Tier": choice(&["basic", "standard", "premium"], "What limits and features there are."),
+        "Tier": choice(&["basic", "standard", "premium"], "The tier, which determines limits and \
+            features."),
         "Keys": { "type": "array", "items": key },
-        "TokenCheck": choice(&["signature", "none"], "Whether tokens are checked."),
-        "Arm": choice(&["on", "off"], "Whether it is served to clients of Azure Resource Manager."),
+        "TokenCheck": choice(&["signature", "none"], "Whether the signatures of tokens are \
+            checked."),
+        "Arm": choice(&["on", "off"], "Whether clients of Azure Resource Manager can manage the \
+            namespace."),
         "Jwt": {
-            "description": "Which JSON web tokens are accepted. A request names no file.",
+            "description": "The accepted JSON Web Tokens. A request cannot name a file.",
             "oneOf": [tokens, signed],
         },
         "Address": {
             "type": "string",
-            "description": "A loopback address or host name of its own, which no other namespace of the process has.",
+            "description": "A loopback address or host name that no other namespace of the \
+                process has.",
         },
     });
-    object(properties, &[], "Settings of this emulator.")
+    object(properties, &[], "Settings that only this emulator has.")
 }

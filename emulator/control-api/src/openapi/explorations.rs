@@ -4,23 +4,29 @@ use super::Description;
 use crate::{ExplorationReport, ExplorationRequest, ExplorationRun, RunResult, StartedExploration};
 
 const NUMBER: &str = "The id of the exploration.";
-const NONE: &str = "There is none of this id.";
+const NONE: &str = "No exploration has this id.";
 
 pub(crate) fn describe(d: &mut Description) {
     d.group(
         "explorations",
-        "A test runs again and again, each time with something else going wrong.",
+        "Explorations: runs of a test, each with other faults.",
     );
-    d.route("POST /$emulator/v1/explorations", "beginExploration").summary("Begins an exploration.")
-                .more(
-                    "The client asks for one run after the other, makes it, and tells its result. The first two have no fault. \
-                     An exploration of which nothing is asked for 600 s, or what `keep` says, is removed.",
-                )
-                .takes::<ExplorationRequest>()
-                .answers::<StartedExploration>(201, "The exploration.")
-                .refuses(409, "There are 16 already.");
+    d.route("POST /$emulator/v1/explorations", "beginExploration")
+        .summary(
+            "Starts an \
+        exploration.",
+        )
+        .more(
+            "The client requests one run after the other, executes it and reports its \
+                        result. The first two runs have no faults. The emulator removes an \
+                        exploration after 600 s without a request, or after the time that `keep` \
+                        sets.",
+        )
+        .takes::<ExplorationRequest>()
+        .answers::<StartedExploration>(201, "The exploration.")
+        .refuses(409, "There are already 16 explorations.");
     d.route("GET /$emulator/v1/explorations/{id}", "showExploration")
-        .summary("Tells what an exploration has found so far.")
+        .summary("Returns the report of an exploration so far.")
         .named("id", NUMBER)
         .answers::<ExplorationReport>(200, "The report.")
         .refuses(404, NONE);
@@ -30,33 +36,38 @@ pub(crate) fn describe(d: &mut Description) {
     )
     .summary("Removes an exploration and the namespace of its run.")
     .named("id", NUMBER)
-    .done(204, "It is gone.")
+    .done(204, "Removed.")
     .refuses(404, NONE);
     runs(d);
 }
 
 fn runs(d: &mut Description) {
-    d.route("POST /$emulator/v1/explorations/{id}/runs", "nextRun").summary("Makes the namespace of the next run.")
-                .more(
-                    "Its faults are set, operations are recorded, and its clock steps by itself (`clock/auto`).",
-                )
-                .named("id", NUMBER)
-                .answers::<ExplorationRun>(201, "The run.")
-                .done(204, "There are no more runs.")
-                .refuses(404, NONE)
-                .refuses(
-                    409,
-                    "The run before has no result yet, or no namespace can be made.",
-                );
+    d.route("POST /$emulator/v1/explorations/{id}/runs", "nextRun")
+        .summary(
+            "Creates the \
+        namespace of the next run.",
+        )
+        .more(
+            "The emulator has scripted its faults, records its operations, and advances \
+                        its clock automatically (`clock/auto`).",
+        )
+        .named("id", NUMBER)
+        .answers::<ExplorationRun>(201, "The run.")
+        .done(204, "The exploration is complete.")
+        .refuses(404, NONE)
+        .refuses(
+            409,
+            "The previous run has no result yet, or the namespace cannot be created.",
+        );
     d.route(
         "POST /$emulator/v1/explorations/{id}/runs/{number}/result",
         "endRun",
     )
-    .summary("Tells how a run ended, and removes its namespace.")
+    .summary("Reports the result of a run, and removes its namespace.")
     .named("id", NUMBER)
     .named("number", "The number of the run.")
     .takes::<RunResult>()
-    .done(204, "It is taken.")
-    .refuses(404, "There is no such exploration or run.")
-    .refuses(409, "The run has its result already.");
+    .done(204, "Recorded.")
+    .refuses(404, "The exploration or the run does not exist.")
+    .refuses(409, "The run already has a result.");
 }

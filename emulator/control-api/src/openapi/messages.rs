@@ -14,14 +14,21 @@ const NUMBER: &str = "The sequence number of the message.";
 pub(crate) fn describe(d: &mut Description) {
     d.route("GET entities", "listEntities")
         .summary("Lists queues, topics and subscriptions with their counts.")
-        .text("contains", "Those with this in their paths, in any case.")
+        .text(
+            "contains",
+            "Returns only entities whose paths contain this text, in any case.",
+        )
         .choice(
             "order",
             &["path", "dead-letter"],
-            "By path unless set, or those with most dead letters first.",
+            "The order: by path, the default, or by the number of dead letters, the largest \
+                first.",
         )
-        .text("after", "Those that come after the entity of this path.")
-        .limit(1000, "How many at most; 1,000 unless set.")
+        .text(
+            "after",
+            "Returns only entities after the one with this path.",
+        )
+        .limit(1000, "The maximum number of results; 1,000 by default.")
         .answers::<Entities>(200, "The entities.");
     list(d);
     one(d);
@@ -30,23 +37,36 @@ pub(crate) fn describe(d: &mut Description) {
 
 /// Adds the routes of connections, changes and metrics.
 pub(crate) fn describe_live(d: &mut Description) {
-    d.group("live", "Who is connected, and what changes.");
+    d.group("live", "Connections, changes and metrics.");
     d.route("GET connections", "listConnections")
         .summary("Lists the AMQP connections of a namespace with their links.")
         .answers::<Connections>(200, "The connections.");
     let change = d.answer::<Change>();
-    d.route("GET changes", "followChanges").summary("Tells of changes for as long as the answer is read.")
-    .more(
-        "The answer is a stream of server-sent events. The data of each says how things are now; one is sent when something \
-         has changed and the reader takes it, at most five in a second, and a comment after 15 s without one. Its id is the \
-         position of the latest event of the record: with `Last-Event-ID` the first one names the entities that have \
-         changed since, else it says that everything is to be asked for.",
-    )
-    .answers_with(200, "A stream of events with such data.", "text/event-stream", change)
-    .refuses(503, "16 clients follow changes already.");
+    d.route("GET changes", "followChanges")
+        .summary(
+            "Streams changes until the client closes the \
+        response.",
+        )
+        .more(
+            "The response is a stream of server-sent events. The data of each event describes the \
+            current state. The emulator sends an event after a change, at most five per second, \
+            and a comment after 15 s without an event. The id of an event is the position of the \
+            latest event of the record. With `Last-Event-ID`, the first event names the entities \
+            that have changed since then; without it, the client has to request everything.",
+        )
+        .answers_with(
+            200,
+            "A stream of events with this data.",
+            "text/event-stream",
+            change,
+        )
+        .refuses(503, "16 clients already follow changes.");
     d.route("GET /$emulator/v1/metrics", "readMetrics")
-        .summary("Answers with numbers for Prometheus.")
-        .more("They are at `/metrics` too, for requests without `Authorization` and `api-version`.")
+        .summary("Returns metrics for Prometheus.")
+        .more(
+            "They are also at `/metrics`, for requests without `Authorization` and \
+            `api-version`.",
+        )
         .answers_with(
             200,
             "The text format of Prometheus.",
@@ -56,68 +76,83 @@ pub(crate) fn describe_live(d: &mut Description) {
 }
 
 fn list(d: &mut Description) {
-    d.route("GET messages", "listMessages").summary("Lists the messages of an entity, or looks for some of them.")
+    d.route("GET messages", "listMessages").summary("Lists or searches the messages of an entity.")
     .more(
-        "A request looks at 10,000 messages at most, and at 64 MiB of bodies; `next` tells where to go on, also where \
-         nothing was found.",
+        "A request examines at most 10,000 messages and 64 MiB of bodies; `next` is the position \
+            at which to continue, also if nothing was found.",
     )
     .entity(ADDRESS)
-    .choice("state", &["active", "locked", "deferred", "scheduled", "transfer"], "Those in this state.")
-    .text("session", "Those of this session.")
-    .text("where", "Those that this SQL filter selects, as it would in a rule; `sys.` has all properties that the broker knows.")
+    .choice("state", &["active", "locked", "deferred", "scheduled", "transfer"], "Returns only \
+        messages in this state.")
+    .text("session", "Returns only messages of this session.")
+    .text("where", "Returns only messages that this SQL filter selects, as in a rule; `sys.` has \
+        all properties that the broker knows.")
     .query(
         "body_contains",
         false,
         json!({ "type": "string", "maxLength": 256 }),
-        "Those with this text in their bodies, in the same case.",
+        "Returns only messages whose bodies contain this text; case matters.",
     )
-    .number("skip", 0, "How many messages to pass over, whichever these are.")
-    .number("from", 0, "The sequence number to begin with.")
-    .choice("order", &["oldest", "newest"], "Which come first; the oldest unless set.")
-    .limit(200, "How many at most; 50 unless set.")
+    .number("skip", 0, "The number of messages to skip, before any selection.")
+    .number("from", 0, "The first sequence number to return.")
+    .choice("order", &["oldest", "newest"], "The order; the oldest messages come first by \
+        default.")
+    .limit(200, "The maximum number of results; 50 by default.")
     .answers::<Messages>(200, "The messages.");
 }
 
 fn one(d: &mut Description) {
     d.route("GET messages/{number}", "showMessage")
-        .summary("Shows a message with everything that is known of it.")
-        .more("The body of a message of more than 1 MiB is left out.")
+        .summary("Returns a message with all its properties.")
+        .more("The response omits the body of a message that is larger than 1 MiB.")
         .named("number", NUMBER)
         .entity(ADDRESS)
         .answers::<HeldMessage>(200, "The message.")
-        .refuses(404, "There is no such namespace, entity or message.");
+        .refuses(
+            404,
+            "The namespace, the entity or the message does not exist.",
+        );
     d.route("GET messages/{number}/body", "readBody")
-        .summary("Reads the body of a message as it was sent.")
+        .summary("Returns the body of a message as it was sent.")
         .named("number", NUMBER)
         .entity(ADDRESS)
         .answers_with(
             200,
-            "The data; of a body that is a value its text, else its JSON.",
+            "The data; for an AMQP value its text, or its JSON.",
             "application/octet-stream",
             json!({}),
         )
-        .refuses(404, "There is no such namespace, entity or message.");
+        .refuses(
+            404,
+            "The namespace, the entity or the message does not exist.",
+        );
 }
 
 fn changes(d: &mut Description) {
-    d.route("POST messages", "sendMessages").summary("Sends a message, or several of which all or none are accepted.")
+    d.route("POST messages", "sendMessages")
+        .summary(
+            "Sends messages; the emulator accepts all or \
+        none.",
+        )
+        .more(
+            "The response of `showMessage` is a valid message, which sends a copy. A message with \
+            `x-opt-scheduled-enqueue-time` is scheduled. A message to a subscription, to which \
+            clients cannot send, reaches no other subscription.",
+        )
+        .entity("A queue, a topic or a subscription.")
+        .takes::<SendMessages>()
+        .answers::<SentMessages>(201, "The messages were accepted.")
+        .refuses(409, "The entity refuses the messages.");
+    d.route("POST messages/resubmit", "resubmitMessages").summary("Resends stored messages, such \
+        as dead letters.")
     .more(
-        "What `showMessage` tells of a message makes the same message. One with `x-opt-scheduled-enqueue-time` is \
-         scheduled. A subscription, which clients cannot send to, gets a message alone.",
-    )
-    .entity("A queue, a topic or a subscription.")
-    .takes::<SendMessages>()
-    .answers::<SentMessages>(201, "They are accepted.")
-    .refuses(409, "The entity does not accept them.");
-    d.route("POST messages/resubmit", "resubmitMessages").summary("Sends messages again that are held, such as dead letters.")
-    .more(
-        "Each is sent and removed at once, or stays as it is. A message that a receiver has locked stays, and so does one \
-         that would be a duplicate.",
+        "The emulator sends and removes each message atomically, or leaves it unchanged. It does \
+            not resend locked messages and duplicates.",
     )
     .takes::<Resubmit>()
-    .answers::<ActedOn>(200, "What became of them.");
+    .answers::<ActedOn>(200, "The result for each message.");
     d.route("POST messages/act", "actOnMessages")
-        .summary("Deletes messages, dead-letters them, ends their locks or lets them be received.")
+        .summary("Deletes messages, dead-letters them, ends their locks or makes them available.")
         .takes::<ActOnMessages>()
-        .answers::<ActedOn>(200, "What became of them.");
+        .answers::<ActedOn>(200, "The result for each message.");
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Description;
 use crate::ErrorAnswer;
 
-pub(crate) const NOT_ALLOWED: &str = "A parameter or the body is not allowed.";
+pub(crate) const NOT_ALLOWED: &str = "A parameter or the body is invalid.";
 
 /// An operation under construction.
 pub(crate) struct Operation<'a> {
@@ -42,7 +42,7 @@ impl<'a> Operation<'a> {
         let namespace = json!({ "$ref": "#/components/parameters/Namespace" });
         operation
             .parameter(namespace)
-            .refuses(404, "There is none of this name.")
+            .refuses(404, "The namespace or the entity does not exist.")
     }
 
     fn value(&mut self) -> &mut Value {
@@ -128,7 +128,7 @@ impl<'a> Operation<'a> {
     pub(crate) fn takes<T: JsonSchema>(self) -> Self {
         let schema = self.description.request::<T>();
         self.body(true, "application/json", schema)
-            .refuses(422, "The body is JSON of another form.")
+            .refuses(422, "The body is not an object with these fields.")
     }
 
     /// Adds a body of another media type.
