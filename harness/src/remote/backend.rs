@@ -183,9 +183,7 @@ impl RemoteNamespace {
             }
             None => {
                 let description = Description::new(kind, properties, authority);
-                self.admin.create(name, &description).await?;
-                self.record_created(kind, name);
-                Ok(())
+                self.create(kind, name, &description).await
             }
         }
     }

@@ -8,12 +8,13 @@ use std::{sync::Arc, time::Duration};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::admin::Admin;
+use super::{admin::Admin, description::Description};
 use crate::{
     address::random_number,
     backend::Backend,
     background::Background,
     catalog::{EntityKind, topic_and_name},
+    error::control::ControlError,
     file_lock::FileLock,
     running::{Running, StopFuture},
     stream::Secure,
@@ -26,7 +27,16 @@ pub(crate) struct RemoteNamespace {
     /// How long an advance of the clock may wait in real time.
     pub(crate) max_real_wait: Duration,
     pub(crate) prefix: Prefix,
-    pub(crate) created: Mutex<Vec<(EntityKind, String)>>,
+    pub(crate) created: Mutex<Vec<CreatedEntity>>,
+}
+
+/// An entity that a `ServiceBus` has created, or has tried to create.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CreatedEntity {
+    kind: EntityKind,
+    name: String,
+    /// Whether the namespace has confirmed the creation; otherwise the entity may be another's.
+    is_confirmed: bool,
 }
 
 /// The prefix of entity names where several `ServiceBus` work in a namespace at a time; otherwise empty.
@@ -64,18 +74,38 @@ impl Prefix {
 }
 
 impl RemoteNamespace {
-    /// Records an entity to delete in the end.
-    pub(crate) fn record_created(&self, kind: EntityKind, name: &str) {
-        let mut created = self.created.lock();
-        created.push((kind, name.to_owned()));
+    /// Creates an entity, and records it to be deleted in the end. It is recorded before the request: the namespace may create
+    /// it although the request is cancelled or its answer is lost.
+    pub(crate) async fn create(
+        &self,
+        kind: EntityKind,
+        name: &str,
+        description: &Description,
+    ) -> Result<(), ControlError> {
+        let entity = CreatedEntity {
+            kind,
+            name: name.to_owned(),
+            is_confirmed: false,
+        };
+        self.created.lock().push(entity.clone());
+        let created = self.admin.create(name, description).await;
+        let is_refused = |error: &ControlError| matches!(error.status(), Some(400..500));
+        let mut entities = self.created.lock();
+        let position = entities.iter().rposition(|created| *created == entity);
+        match (position, &created) {
+            (Some(position), Ok(())) => entities[position].is_confirmed = true,
+            (Some(position), Err(error)) if is_refused(error) => drop(entities.remove(position)),
+            _ => {}
+        }
+        created
     }
 
     /// Returns whether this `ServiceBus` created an entity, or the topic of a subscription.
     pub(crate) fn has_created(&self, name: &str) -> bool {
         let created = self.created.lock();
         let root = topic_and_name(name).map_or(name, |(topic, _)| topic);
-        let is_it = |created: &String| created.eq_ignore_ascii_case(root);
-        created.iter().any(|(_, created)| is_it(created))
+        let mut confirmed = created.iter().filter(|entity| entity.is_confirmed);
+        confirmed.any(|entity| entity.name.eq_ignore_ascii_case(root))
     }
 
     /// Returns whether nothing is left to delete.
@@ -91,16 +121,29 @@ impl RemoteNamespace {
         let roots = created
             .iter()
             .rev()
-            .filter(|(kind, _)| *kind != EntityKind::Subscription);
-        for (kind, name) in roots {
-            match self.admin.delete(name).await {
+            .filter(|entity| entity.kind != EntityKind::Subscription);
+        for entity in roots {
+            match self.delete_created(entity).await {
                 Ok(()) => {}
                 Err(error) if matches!(error.status(), Some(404 | 410)) => {}
                 Err(error) => eprintln!(
-                    "the {kind} \"{name}\" stays in the namespace for five minutes without use: {error}"
+                    "the {} \"{}\" stays in the namespace for five minutes without use: {error}",
+                    entity.kind, entity.name
                 ),
             }
         }
+    }
+
+    /// Deletes an entity, but none that a test has not created.
+    async fn delete_created(&self, entity: &CreatedEntity) -> Result<(), ControlError> {
+        let CreatedEntity { kind, name, .. } = entity;
+        if !entity.is_confirmed {
+            let found = self.admin.find(*kind, name).await?;
+            if !found.is_some_and(|found| Description::read(*kind, &found).is_of_test()) {
+                return Ok(());
+            }
+        }
+        self.admin.delete(name).await
     }
 }
 

@@ -171,23 +171,18 @@ fn in_dependency_order(mut entities: Vec<PlannedEntity>) -> Vec<PlannedEntity> {
 
 impl PlannedEntity {
     async fn create(&self, remote: &RemoteNamespace) -> Result<(), Error> {
-        match self.created(remote).await {
+        let create = || remote.create(self.kind, &self.path, &self.description);
+        match create().await {
             Ok(()) => self.add_rules(remote).await,
             Err(error) if error.status() == Some(409) => {
                 self.delete_leftover(remote).await?;
-                self.created(remote)
+                create()
                     .await
                     .map_err(|source| self.creation_failed(source))?;
                 self.add_rules(remote).await
             }
             Err(error) => Err(self.creation_failed(error)),
         }
-    }
-
-    async fn created(&self, remote: &RemoteNamespace) -> Result<(), ControlError> {
-        remote.admin.create(&self.path, &self.description).await?;
-        remote.record_created(self.kind, &self.path);
-        Ok(())
     }
 
     /// Deletes what a killed run left under this name, but no entity that a test did not create.

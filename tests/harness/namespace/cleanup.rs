@@ -1,0 +1,91 @@
+//! Which entities are deleted when a `ServiceBus` ends, in whatever way, and which are kept.
+
+use super::*;
+
+#[test]
+fn entities_are_deleted_after_a_panic() {
+    let panics = async {
+        let servicebus = ServiceBus::builder().topology(orders()).start().await;
+        servicebus.queue("orders").send("left").await;
+        panic!("as a failed assertion does");
+    };
+    with_child(
+        "cleanup::entities_are_deleted_after_a_panic",
+        panics,
+        async |external| {
+            let said = external.run_child().await;
+            assert!(said.contains("as a failed assertion does"), "{said}");
+            assert!(!external.has("orders").await, "orders was left");
+        },
+    );
+}
+
+#[test]
+fn entities_of_a_killed_run_are_deleted_later() {
+    let dies = async {
+        let servicebus = ServiceBus::builder().topology(orders()).start().await;
+        servicebus.queue("orders").send("left").await;
+        match env::var_os("STAYS") {
+            Some(_) => std::process::abort(),
+            None => assert_empty!(servicebus.queue("orders")).await,
+        }
+    };
+    let test = "cleanup::entities_of_a_killed_run_are_deleted_later";
+    with_child(test, dies, async |external| {
+        for by_itself in [true, false] {
+            let mut dying = external.command();
+            dying.env("STAYS", "1");
+            assert!(!output(dying).await.0);
+            assert!(external.has("orders").await, "the process was killed");
+            if by_itself {
+                external.servicebus.clock().advance(301 * SECOND).await;
+                assert!(!external.has("orders").await, "orders was left");
+            }
+        }
+        // Its first message is gone with the queue; only what it sends itself is there, which it says.
+        let said = external.run_child().await;
+        assert!(said.contains("orders holds 1 message"), "{said}");
+        assert!(!external.has("orders").await, "orders was left");
+    });
+}
+
+#[test]
+fn entities_of_others_are_kept() {
+    let refused = async {
+        let error = error_of(ServiceBus::builder().topology(orders()).start()).await;
+        let expected = "the namespace has a queue \"orders\" that no test made: remove it, or use a namespace for tests alone";
+        assert_eq!(error, expected);
+    };
+    let test = "cleanup::entities_of_others_are_kept";
+    with_child(test, refused, async |external| {
+        let orders = external.servicebus.create_queue(Queue::new("orders"));
+        let orders = orders.await;
+        orders.send("theirs").await;
+        external.assert_passes().await;
+        assert_message_count!(orders, active = 1).await;
+    });
+}
+
+#[test]
+fn entities_are_deleted_also_if_the_reply_to_their_creation_was_lost() {
+    let interrupted = async {
+        let servicebus = ServiceBus::builder().topology(orders()).start().await;
+        let error = error_of(servicebus.create_queue(Queue::new("later"))).await;
+        assert!(error.contains("does not answer"), "{error}");
+        servicebus.stop().await;
+        let theirs = Topology::new().queue(Queue::new("theirs"));
+        let error = error_of(ServiceBus::builder().topology(theirs).start()).await;
+        assert!(error.contains("does not answer"), "{error}");
+    };
+    let test = "cleanup::entities_are_deleted_also_if_the_reply_to_their_creation_was_lost";
+    with_child(test, interrupted, async |external| {
+        external.servicebus.create_queue(Queue::new("theirs")).await;
+        for name in ["later", "theirs"] {
+            let creation = external.servicebus.faults().on(Operation::Http);
+            creation.named("PUT").entity(name).lose_reply().await;
+        }
+        external.assert_passes().await;
+        assert!(!external.has("later").await, "later was left");
+        assert!(external.has("theirs").await, "theirs was removed");
+    });
+}
