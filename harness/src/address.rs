@@ -68,7 +68,7 @@ impl ListenAddress {
         match address {
             Some(address) if is_available(address) => Ok(Self::Fixed(address)),
             Some(address) => Err(Error::start(format!(
-                "this system has no loopback address {address}, which {ADDRESS_VARIABLE} names; 127.0.0.1 is always there"
+                "this system has no loopback address {address}, which {ADDRESS_VARIABLE} names; 127.0.0.1 always exists"
             ))),
             None => Err(Error::start(format!(
                 "{ADDRESS_VARIABLE} is \"{value}\"; allowed: a loopback address of IPv4, such as 127.0.0.1"
@@ -130,7 +130,7 @@ impl AddressSearch {
         match self.listen {
             ListenAddress::Random => no_free_address(self.attempts, last),
             ListenAddress::Fixed(address) => Error::start(format!(
-                "the ports of {address} are taken for {} by now: {last}; namespaces have no other address here, so end what listens there (another emulator, a message broker), or name another loopback address in {ADDRESS_VARIABLE}",
+                "the ports of {address} have been in use for {}: {last}; no other address is available, so end the program that listens there (another emulator, a message broker), or name another loopback address in {ADDRESS_VARIABLE}",
                 text::seconds(self.within)
             )),
         }
@@ -140,7 +140,7 @@ impl AddressSearch {
 /// Every address that the search tried is in use.
 pub(crate) fn no_free_address(attempts: usize, last: &str) -> Error {
     Error::start(format!(
-        "no free loopback address after {attempts} attempts; the last one said: {last}; a program that listens at 0.0.0.0, such as another broker, has its port at every address: end it, or have other ports for HTTP by `ports`"
+        "no free loopback address after {attempts} attempts; the last error was: {last}; a program that listens at 0.0.0.0, such as another broker, uses its port at every address: end it, or set other HTTP ports with `ports`"
     ))
 }
 
@@ -193,7 +193,7 @@ fn warn_once(address: Ipv4Addr, is_named: bool) {
     };
     WARNED.call_once(|| {
         let message = format!(
-            "servicebus-harness: {why}: the namespaces of this process share one emulator there, and processes take turns\n"
+            "servicebus-harness: {why}: the namespaces of this process share one emulator there, and one process at a time uses it\n"
         );
         // The harness works without standard error.
         let _ = io::stderr().write_all(message.as_bytes());
@@ -242,7 +242,7 @@ mod tests {
         );
         assert_eq!(
             chosen(Some("127.1.2.3"), only_localhost).unwrap_err(),
-            "this system has no loopback address 127.1.2.3, which SERVICEBUS_HARNESS_ADDRESS names; 127.0.0.1 is always there"
+            "this system has no loopback address 127.1.2.3, which SERVICEBUS_HARNESS_ADDRESS names; 127.0.0.1 always exists"
         );
         for value in ["localhost", "10.0.0.1", "::1", ""] {
             assert_eq!(
@@ -265,7 +265,7 @@ mod tests {
         search.ports_taken("cannot listen on 127.1.2.3:5672: Address in use".to_owned());
         assert_eq!(
             search.next(&background).await.unwrap_err().to_string(),
-            "the ports of 127.1.2.3 are taken for 0 s by now: cannot listen on 127.1.2.3:5672: Address in use; namespaces have no other address here, so end what listens there (another emulator, a message broker), or name another loopback address in SERVICEBUS_HARNESS_ADDRESS"
+            "the ports of 127.1.2.3 have been in use for 0 s: cannot listen on 127.1.2.3:5672: Address in use; no other address is available, so end the program that listens there (another emulator, a message broker), or name another loopback address in SERVICEBUS_HARNESS_ADDRESS"
         );
         // The search retries until its time has passed.
         let mut search = AddressSearch::new(ListenAddress::Fixed(address));

@@ -74,22 +74,22 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
 
     /// Waits until the namespace is idle.
     fn wait_idle(&self, _within: Duration) -> BoxFuture<'_, ()> {
-        unsupported("whether all is idle, which only an emulator knows")
+        unsupported("whether the namespace is idle, which only an emulator knows")
     }
 
     /// Removes all messages, sessions and history.
     fn reset(&self) -> BoxFuture<'_, ()> {
-        unsupported("a reset, which only an emulator does: start another namespace")
+        unsupported("a reset, which only an emulator supports: start another namespace")
     }
 
     /// Returns its entities as a configuration that declares the same.
     fn topology(&self) -> BoxFuture<'_, Value> {
-        unsupported("what a namespace holds as a topology, which only an emulator writes")
+        unsupported("an export of the topology, which only an emulator supports")
     }
 
     /// Returns the events of messages.
     fn timeline<'a>(&'a self, _query: TimelineQuery<'a>) -> BoxFuture<'a, Timeline> {
-        unsupported("the record of what happened to messages, which only an emulator keeps")
+        unsupported("the record of message events, which only an emulator keeps")
     }
 
     /// Stores the record before the emulator is restarted.
@@ -148,7 +148,7 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
 
     /// Ends all locks and links, as an update of the service does.
     fn update_service(&self) -> BoxFuture<'_, ()> {
-        unsupported("an update of the service, which only an emulator does when it is told to")
+        unsupported("an update of the service, which only an emulator simulates")
     }
 
     /// Returns the unmodified answer of the control API at a path of the namespace.
@@ -167,14 +167,11 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
 
     /// Returns the certificates that clients over TLS must trust, in PEM.
     fn ca_certificate(&self) -> BoxFuture<'_, String> {
-        unsupported(
-            "the authority that signed for the namespace, which clients trust by their system",
-        )
+        unsupported("the CA certificate of the namespace, which clients trust already")
     }
 }
 
-const FROZEN: &str =
-    "what happens while the clock stands still, which only that of an emulator does";
+const FROZEN: &str = "a frozen clock, which only an emulator has";
 const SESSIONS: &str = "the sessions with their holders and states, which only an emulator lists";
 const FAULT: &str = "a scripted fault, which only an emulator has";
 

@@ -341,9 +341,9 @@ impl fmt::Display for SubQueueClient {
 
 /// A client of an entity or of a sub-queue: the subject of an assertion.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no client of a queue, topic or subscription",
+    message = "`{Self}` is not a client of a queue, topic or subscription",
     label = "an assertion takes the client of an entity: `servicebus.queue(\"orders\")`",
-    note = "a name does not say in which namespace its entity is"
+    note = "a name does not identify the namespace of its entity"
 )]
 pub trait EntityClient: AsRef<SubQueueClient> {}
 

@@ -46,7 +46,7 @@ impl Clock {
         Action::new(async move {
             let by = instant.duration_since(self.read().await?).map_err(|past| {
                 let past = text::seconds(past.duration());
-                let sentence = format!("the clock cannot be advanced to an instant that is {past} past: it only goes forward");
+                let sentence = format!("the clock cannot be advanced to an instant that is {past} in the past: it only moves forward");
                 Error::new(ErrorKind::InvalidArgument, None, sentence)
             })?;
             self.advance_by(by).await

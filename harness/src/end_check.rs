@@ -17,10 +17,10 @@ use crate::{
 
 /// The hint of an error about faults that never fired.
 const HINT: &str =
-    "hint: have the test do what the fault is on, or take the fault out with `remove()`";
+    "hint: let the test perform the operation of the fault, or remove the fault with `remove()`";
 /// The test may have returned an error, which only `#[servicebus_harness::test]` sees.
 const LOST_ERROR: &str =
-    "; a test that ended early by `?` loses its error to this one: unwrap there to see it";
+    "; if the test returned early with `?`, this failure hides its error: unwrap there to see it";
 /// The interval between two polls of the remaining messages.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -220,7 +220,7 @@ async fn emulator_failures(connections: &Connections) -> Option<String> {
     let rendered: Vec<String> = failures.iter().map(describe).collect();
     (!rendered.is_empty()).then(|| {
         format!(
-            "the emulator failed, which is a mistake in it:\n{}",
+            "the emulator had an internal failure, which is a bug in it:\n{}",
             rendered.join("\n")
         )
     })

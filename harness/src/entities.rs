@@ -79,7 +79,7 @@ fn without_rules(handle: &SubscriptionClient, declared: &Subscription) -> Result
         Some(_rules) => {
             let (kind, path) = (EntityKind::Subscription, handle.path());
             let sentence = format!(
-                "the {kind} \"{path}\" cannot be made with rules of its own while the namespace runs: declare it in the topology, or let an SDK exchange its rule $Default"
+                "the {kind} \"{path}\" cannot be created with rules while the namespace runs: declare it in the topology, or replace its rule $Default with an SDK"
             );
             Err(Error::new(
                 ErrorKind::InvalidArgument,

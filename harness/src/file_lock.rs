@@ -44,7 +44,7 @@ impl PendingLock {
     pub(crate) fn at(address: Ipv4Addr) -> Self {
         Self::new("at", &address.to_string(), |sentence| {
             Error::start(format!(
-                "{sentence}; there is no other address here: the namespaces of a process share one emulator, processes take turns, and a test waits in vain that holds two which cannot share one (of another mode, binary, seed or ports, or with keys or several namespaces of their own)"
+                "{sentence}; no other address is available: the namespaces of a process share one emulator, one process at a time uses it, and a test cannot hold two namespaces that cannot share it (of another mode, binary, seed or ports, or with keys or several namespaces of their own)"
             ))
         })
     }
@@ -53,7 +53,7 @@ impl PendingLock {
     pub(crate) fn in_namespace(host: &str) -> Self {
         Self::new("in the namespace", host, |sentence| {
             Error::namespace(format!(
-                "{sentence}; one `ServiceBus` of a machine at a time works there, and a test that holds two at once starts them with `.prefixed()`"
+                "{sentence}; one `ServiceBus` of a machine at a time uses the namespace, and a test that holds two at once starts them with `.prefixed()`"
             ))
         })
     }
@@ -84,7 +84,9 @@ impl PendingLock {
     pub(crate) fn try_take(&mut self) -> Result<Option<FileLock>, Error> {
         let failed = |error: io::Error| {
             let (lock, scope) = (self.lock.display(), &self.scope);
-            (self.failed)(format!("cannot lock {lock} to be alone {scope}: {error}"))
+            (self.failed)(format!(
+                "cannot lock {lock} for exclusive use {scope}: {error}"
+            ))
         };
         // Opened at each attempt, because a cleanup of temporary files may have removed the file.
         let mut options = OpenOptions::new();
@@ -199,14 +201,14 @@ mod tests {
         assert_eq!(
             error.to_string(),
             format!(
-                "no lock at 127.0.0.1 within 0 s: process 1 (init) holds it, by {}; there is no other address here: the namespaces of a process share one emulator, processes take turns, and a test waits in vain that holds two which cannot share one (of another mode, binary, seed or ports, or with keys or several namespaces of their own)",
+                "no lock at 127.0.0.1 within 0 s: process 1 (init) holds it, by {}; no other address is available: the namespaces of a process share one emulator, one process at a time uses it, and a test cannot hold two namespaces that cannot share it (of another mode, binary, seed or ports, or with keys or several namespaces of their own)",
                 first.lock.display()
             )
         );
         first.failed = PendingLock::in_namespace("h").failed;
         let text = again(&first).try_take().unwrap_err().to_string();
         assert!(
-            text.ends_with("; one `ServiceBus` of a machine at a time works there, and a test that holds two at once starts them with `.prefixed()`"),
+            text.ends_with("; one `ServiceBus` of a machine at a time uses the namespace, and a test that holds two at once starts them with `.prefixed()`"),
             "{text}"
         );
         fs::write(&first.lock, "").unwrap();
@@ -222,7 +224,7 @@ mod tests {
         nowhere.lock = PathBuf::from("/nowhere/at/all.lock");
         let error = nowhere.try_take().unwrap_err().to_string();
         let beginning = format!(
-            "cannot lock /nowhere/at/all.lock to be alone {}: ",
+            "cannot lock /nowhere/at/all.lock for exclusive use {}: ",
             nowhere.scope
         );
         assert!(error.starts_with(&beginning), "{error}");

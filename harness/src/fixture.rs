@@ -79,7 +79,7 @@ pub fn run_test<T, F: Future<Output = T>>(
     take_returned_error();
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().build();
-    let runtime = runtime.unwrap_or_else(|error| panic!("cannot make a runtime: {error}"));
+    let runtime = runtime.unwrap_or_else(|error| panic!("cannot create a runtime: {error}"));
     let starting = builder.start();
     runtime.block_on(async { test(starting.await).await })
 }

@@ -73,7 +73,7 @@ impl FromStr for Mode {
             .find(|mode| plain(mode.name()) == plain(value))
             .ok_or_else(|| {
                 let sentence = format!(
-                    "{MODE_VARIABLE} is \"{value}\", which is no mode; allowed are in-process, process, container and namespace"
+                    "{MODE_VARIABLE} is \"{value}\", which is not a mode; allowed are in-process, process, container and namespace"
                 );
                 Error::new(ErrorKind::Mode, None, sentence)
             })
@@ -98,7 +98,7 @@ mod tests {
     fn an_invalid_name_lists_the_allowed_ones() {
         assert_eq!(
             "docker".parse::<Mode>().unwrap_err().to_string(),
-            "SERVICEBUS_HARNESS_MODE is \"docker\", which is no mode; allowed are in-process, process, container and namespace"
+            "SERVICEBUS_HARNESS_MODE is \"docker\", which is not a mode; allowed are in-process, process, container and namespace"
         );
     }
 }

@@ -123,7 +123,7 @@ pub(crate) fn client_access(started: &Started) -> Result<ClientAccess, Error> {
 /// The recorder cannot record this namespace.
 fn not_recorded(error: impl fmt::Display) -> Error {
     Error::start(format!(
-        "cannot record for the comparison what clients and the namespace say to each other: {error}"
+        "cannot record the traffic between clients and the namespace for the comparison: {error}"
     ))
 }
 

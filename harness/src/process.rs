@@ -291,7 +291,7 @@ pub(crate) fn find_binary(named: Option<&Path>) -> Result<PathBuf, Error> {
         .ok_or_else(|| {
             let beside = searched.first().cloned().unwrap_or_default();
             Error::start(format!(
-                "{NAME} is neither beside the tests ({}) nor on the PATH; run `cargo build -p servicebus-emulator`, or name it in {VARIABLE}",
+                "{NAME} is neither beside the tests ({}) nor on the PATH; run `cargo build -p servicebus-emulator`, or set its path in {VARIABLE}",
                 beside.display()
             ))
         })
@@ -302,7 +302,7 @@ fn existing(path: &Path, named_by: &'static str) -> Result<PathBuf, Error> {
         return Ok(path.to_owned());
     }
     Err(Error::start(format!(
-        "no emulator binary at {}, named by {named_by}; run `cargo build -p servicebus-emulator`, and name none to have it found",
+        "no emulator binary at {}, named by {named_by}; run `cargo build -p servicebus-emulator`, or name none, so that the harness searches for it",
         path.display()
     )))
 }
@@ -336,7 +336,7 @@ mod tests {
         let error = find_binary(Some(Path::new("/nowhere/servicebus-emulator"))).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no emulator binary at /nowhere/servicebus-emulator, named by the builder; run `cargo build -p servicebus-emulator`, and name none to have it found"
+            "no emulator binary at /nowhere/servicebus-emulator, named by the builder; run `cargo build -p servicebus-emulator`, or name none, so that the harness searches for it"
         );
     }
 }

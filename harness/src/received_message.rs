@@ -87,7 +87,7 @@ impl ReceivedMessage {
     pub fn body_as<T: DeserializeOwned>(&self) -> Result<T, Error> {
         serde_json::from_slice(&self.body).map_err(|error| {
             let wanted = std::any::type_name::<T>();
-            let sentence = format!("the body of {self} is no {wanted} in JSON: {error}");
+            let sentence = format!("the body of {self} is not a JSON {wanted}: {error}");
             Error::new(ErrorKind::Malformed, None, sentence)
         })
     }

@@ -98,7 +98,7 @@ pub(crate) trait Running: fmt::Debug + Send + Sync {
     fn restart(&self, _termination: Termination) -> RestartFuture {
         Box::pin(async {
             Err(Error::start(
-                "what runs there cannot be started again from here",
+                "the harness restarts only emulators that it has started",
             ))
         })
     }

@@ -57,7 +57,7 @@ impl ScriptedFaults {
         let calls = Vec::from_iter(calls);
         match calls.is_empty() {
             true => String::new(),
-            false => format!("faults fired by chance: {}", calls.join(", ")),
+            false => format!("random faults fired: {}", calls.join(", ")),
         }
     }
 }
@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(scripted.describe_seeds(), "");
         scripted.record_seed(17);
         scripted.record_seed(4);
-        let rendered = "faults fired by chance: faults().random(17), faults().random(4)";
+        let rendered = "random faults fired: faults().random(17), faults().random(4)";
         assert_eq!(scripted.describe_seeds(), rendered);
     }
 }

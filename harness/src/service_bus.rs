@@ -132,7 +132,7 @@ impl ServiceBus {
         let with_claims = self.keys.with_claims(self.connection_string(), claims);
         with_claims.unwrap_or_else(|| {
             panic!(
-                "this namespace has no key with the rights \"{claims}\"; a namespace in mode in-process, process or container has one for Send, Listen, both, and all, one in mode namespace the key that it was given"
+                "this namespace has no key with the rights \"{claims}\"; in the modes in-process, process and container a namespace has keys for Send, Listen, both, and all; in mode namespace it has the given key only"
             )
         })
     }

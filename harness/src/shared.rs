@@ -152,7 +152,7 @@ pub(crate) async fn create_namespace(
     };
     let namespace = background.spawn(create).await.map_err(|error| {
         Error::start(format!(
-            "cannot make a namespace in the shared emulator: {error}"
+            "cannot create a namespace in the shared emulator: {error}"
         ))
     })?;
     Ok(VirtualNamespace {

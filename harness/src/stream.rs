@@ -119,7 +119,7 @@ impl Secure {
         let begun = self.connector.connect(self.name.clone(), stream).await;
         let begun = begun.map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData => io::Error::other(format!(
-                "{error}; of an emulator the ca.pem must be named in SSL_CERT_FILE"
+                "{error}; for an emulator, SSL_CERT_FILE must name its ca.pem"
             )),
             _ => error,
         });
@@ -137,7 +137,7 @@ pub(crate) fn unknown_host(host: &str, error: &dyn Display) -> Error {
 /// The system trusts no CA certificate.
 fn no_trust(why: &str) -> Error {
     Error::namespace(format!(
-        "no certificate authority is trusted here, so that no namespace could be: {why}; for an emulator name its ca.pem in SSL_CERT_FILE"
+        "this system trusts no CA certificate, so it can trust no namespace: {why}; for an emulator, name its ca.pem in SSL_CERT_FILE"
     ))
 }
 

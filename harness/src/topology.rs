@@ -185,7 +185,7 @@ impl Topology {
             }
             Some(path) if self.is_extended() => {
                 return Err(Error::topology(format!(
-                    "the topology file {} cannot be extended by the builder: write it all in one of the two",
+                    "the topology file {} cannot be extended by the builder: declare everything in one of the two",
                     path.display()
                 )));
             }
@@ -211,7 +211,7 @@ impl Topology {
         let config = parsed(&text)?;
         let changed = observer::changed_topology(&text).map_err(|error| {
             Error::topology(format!(
-                "cannot ask the comparison for the topology: {error}"
+                "cannot get the topology from the comparison: {error}"
             ))
         });
         match changed? {

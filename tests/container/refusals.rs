@@ -51,7 +51,7 @@ fn no_image() {
     }
     let missing = "127.0.0.1:1/nobody/emulator:1";
     let said = refusal("refusals::no_image", "SERVICEBUS_EMULATOR_IMAGE", missing);
-    let words = "the image 127.0.0.1:1/nobody/emulator:1, named by SERVICEBUS_EMULATOR_IMAGE, is not here and cannot be pulled: ";
+    let words = "the image 127.0.0.1:1/nobody/emulator:1, named by SERVICEBUS_EMULATOR_IMAGE, does not exist locally and cannot be pulled: ";
     assert!(said.contains(words), "{said}");
 }
 

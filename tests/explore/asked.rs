@@ -50,7 +50,7 @@ fn different_final_messages_are_a_failure() {
         .same_end()
         .result(async |run| handle(run, 2).await)
         .unwrap_err();
-    let differs = "the test passes, and ends otherwise than without faults\n     added: confirmed: active \"o-";
+    let differs = "the test passes, but ends with other messages than without faults\n     added: confirmed: active \"o-";
     assert!(said.contains(differs), "{said}");
 }
 

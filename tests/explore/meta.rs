@@ -103,8 +103,9 @@ fn state_leaks_between_runs() {
     }));
     assert_eq!(
         report,
-        "state leaks between runs: without a fault the test passed before the others and fails after them; make anew in \
-         each run what a run changes, and keep nothing in statics, files or databases\na row too many"
+        "state leaks between runs: without faults the test passed before the other runs and fails after \
+         them; create anew in each run what a run changes, and keep nothing in statics, files or \
+         databases\na row too many"
     );
 }
 
@@ -116,13 +117,13 @@ fn ids_from_the_wall_clock() {
         async move |run: &Run| handle(run, &format!("o-{}", clock())).await
     };
     let explore = || orders().effects([Effect::LoseLock]).jobs(1);
-    let differ = "two runs without a fault do not do the same (one does `worker.receive@orders/o-1#1` where the other does \
-                  `worker.receive@orders/o-2#1`); operations are told apart by less: take ids and times neither from chance \
-                  nor from the wall clock";
+    let differ = "two runs without faults perform different operations (one does `worker.receive@orders/o-1#1` where the \
+                  other does `worker.receive@orders/o-2#1`); operations are identified by less: take ids and times neither \
+                  from random numbers nor from the wall clock";
     let report = explore().result(test()).unwrap();
     assert!(report.contains(&format!("warning: {differ}")), "{report}");
     let report = report_of(explore().strict().result(test()));
-    assert_eq!(report, format!("{differ}, and `strict` was said"));
+    assert_eq!(report, format!("{differ}, and `strict` is set"));
 }
 
 #[test]
@@ -144,7 +145,7 @@ fn what_a_report_counts() {
         report.contains("base run not stable (2 of 3, 8 operations)"),
         "{report}"
     );
-    let warning = "warning: a run without a fault after the others does not do the same as before them; keep nothing from one run \
+    let warning = "warning: a run without faults after the others performs other operations than before them; keep nothing from one run \
                    to the next in statics, files or databases";
     assert!(report.contains(warning), "{report}");
 }
@@ -206,9 +207,9 @@ fn a_thread_that_is_blocked() {
     assert!(begun.elapsed() < Duration::from_secs(20));
 }
 
-const TIME_STANDS: &str = "the run does not end: after 2 s of real time time stands until the tasks of \
-                      `tokio::task::spawn_blocking` and what `run.outside(…)` waits for have ended, and one has not; end it by \
-                      a timeout of its own";
+const TIME_STANDS: &str = "the run does not end: after 2 s of real time virtual time does not advance until the tasks of \
+                      `tokio::task::spawn_blocking` and the futures of `run.outside(…)` have ended, and one has not; end it \
+                      with a timeout";
 
 #[test]
 fn a_blocking_task_that_does_not_end() {
@@ -252,10 +253,10 @@ fn a_thread_that_spins() {
     over.store(true, Ordering::Relaxed);
 }
 
-const HANGS: &str = "the test hangs: for 1 h of virtual time no client did anything, neither the test nor a party went on, and \
-                     nothing is to happen by itself; end what waits, by a timeout; if it waits for what is done outside of the \
-                     run, by a thread of its own, a database or another service, let it do so in `run.outside(…)`: virtual \
-                     time does not wait for others";
+const HANGS: &str = "the test hangs: for 1 h of virtual time no client was active, neither the test nor a party made \
+                     progress, and nothing is due; end the wait with a timeout; if it waits for something outside of the run, \
+                     such as a thread, a database or another service, let it wait in `run.outside(…)`: virtual time does not \
+                     wait for others";
 
 #[test]
 fn a_test_that_waits_forever() {
@@ -275,8 +276,8 @@ fn a_test_that_goes_on_without_end() {
     }));
     assert_eq!(
         report,
-        "the test fails without any fault; make it pass first\nthe test does not end: after 2 h of virtual time it still goes on; let it \
-         wait for less, and end what is repeated without end"
+        "the test fails without any fault; make it pass first\nthe test does not end: after 2 h of virtual \
+         time it still runs; shorten its waits, and end endless loops"
     );
 }
 
@@ -336,9 +337,9 @@ fn a_party_that_never_becomes_idle() {
         });
         run.wait_idle().await;
     }));
-    let rest = "the test fails without any fault; make it pass first\nthe run does not come to rest: within 2 h of virtual time there were \
-                never 5 min in which no client did anything and nothing was locked; end what polls or is attached anew all the \
-                time, or wait for something else than `wait_idle`";
+    let rest = "the test fails without any fault; make it pass first\nthe run does not become idle: within 2 h of virtual \
+                time there were never 5 min in which no client was active and nothing was locked; end code that polls or \
+                attaches again all the time, or wait for something else than `wait_idle`";
     assert!(report.starts_with(rest), "{report}");
 }
 
@@ -353,8 +354,9 @@ fn a_token_of_another_test() {
     assert_eq!(
         report,
         format!(
-            "the token {token} names the operation `worker.complete@orders/o-9#1`, which this test does not do: the token is \
-             of another test, or the code has changed since; explore again without it"
+            "the token {token} names the operation `worker.complete@orders/o-9#1`, which this test does not \
+             perform: the token belongs to another test, or the code has changed since; explore again \
+             without it"
         )
     );
 }
@@ -386,10 +388,10 @@ fn tokens_that_cannot_be_read() {
     let token = |effect: &str| format!("x1:worker.complete@orders/o-1#1={effect}");
     assert_eq!(
         report("x0:worker.complete@orders/o-1#1=lose-lock"),
-        "the token is of version x0, and this harness reads x1: explore again without it, and copy the token that the report then \
+        "the token has version x0, but this harness reads x1: explore again without it, and copy the token that the report then \
          shows"
     );
     let unknown = report(&token("explode"));
-    let names = "the token names the effect `explode`, which there is not; allowed are postpone, elsewhere, server-busy, ";
+    let names = "the token names the effect `explode`, which does not exist; allowed are postpone, elsewhere, server-busy, ";
     assert!(unknown.starts_with(names), "{unknown}");
 }

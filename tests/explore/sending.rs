@@ -150,7 +150,7 @@ fn a_refused_send_that_is_not_repeated_is_reported() {
     let bug = Some(Bug::TrustsRetries);
     let busy = events(bug).effects([Effect::ServerBusy]);
     let said = busy.result(relaying(bug));
-    let told = "it was not sent again: its sender gave it up, or was told that it was sent";
+    let told = "it was not sent again: its sender gave up, or got a success";
     assert!(
         said.as_ref().is_err_and(|said| said.contains(told)),
         "{said:?}"

@@ -121,7 +121,7 @@ pub(crate) async fn each_key_has_its_claims(servicebus: &ServiceBus) {
 
 #[tokio::test]
 #[should_panic(
-    expected = "this namespace has no key with the rights \"none\"; a namespace in mode in-process, process or container has one"
+    expected = "this namespace has no key with the rights \"none\"; in the modes in-process, process and container a namespace has keys"
 )]
 async fn a_key_without_claims_is_refused() {
     let servicebus = ServiceBus::start().await;

@@ -173,7 +173,7 @@ async fn a_missing_file_names_the_paths_that_were_tried() {
     assert_eq!(
         error.to_string(),
         format!(
-            "no topology file at {}/no/where/orders.json; a relative path is looked for in the package under test, then in the current directory",
+            "no topology file at {}/no/where/orders.json; the harness searches for a relative path in the package under test, then in the current directory",
             current.display()
         )
     );
@@ -220,7 +220,7 @@ async fn a_file_cannot_be_combined_with_the_builder() {
     let mixed = Topology::file("orders.json").queue(Queue::new("orders"));
     assert_eq!(
         refusal(mixed).await.to_string(),
-        "the topology file orders.json cannot be extended by the builder: write it all in one of the two"
+        "the topology file orders.json cannot be extended by the builder: declare everything in one of the two"
     );
 }
 

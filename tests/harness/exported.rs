@@ -174,7 +174,7 @@ async fn declared_dead_letters_are_in_one_subscription() {
         .await;
     let error = started.unwrap_err().to_string();
     assert!(
-        error.contains("prices/Subscriptions/none: no message came"),
+        error.contains("prices/Subscriptions/none: no message arrived"),
         "{error}"
     );
 }
@@ -189,7 +189,7 @@ async fn a_message_for_an_unknown_queue_fails_the_start() {
         .await;
     let text = error.unwrap_err().to_string();
     assert!(
-        text.starts_with("cannot put the messages of the topology into the namespace: "),
+        text.starts_with("cannot send the messages of the topology: "),
         "{text}"
     );
     assert!(

@@ -79,7 +79,7 @@ async fn a_fault_that_never_fired_fails_the_test_when_the_namespace_is_dropped()
 a fault never fired: on(Operation::Discharge).nth(9).lose_reply()
   only 2 discharges came
   scripted at tests/harness/faults.rs:…
-hint: have the test do what the fault is on, or take the fault out with `remove()`; a test that ended early by `?` loses its error to this one: unwrap there to see it"#
+hint: let the test perform the operation of the fault, or remove the fault with `remove()`; if the test returned early with `?`, this failure hides its error: unwrap there to see it"#
     );
 }
 
@@ -99,7 +99,7 @@ async fn a_fault_that_never_fired_fails_the_test_when_the_namespace_is_stopped()
         "a fault never fired: on(Operation::Discharge).nth(1).lose_reply()
   no discharge came
   scripted at tests/harness/faults.rs:…
-hint: have the test do what the fault is on, or take the fault out with `remove()`; a test that ended early by `?` loses its error to this one: unwrap there to see it"
+hint: let the test perform the operation of the fault, or remove the fault with `remove()`; if the test returned early with `?`, this failure hides its error: unwrap there to see it"
     );
 }
 
@@ -152,7 +152,7 @@ async fn an_unfired_fault_distinguishes_near_matches() {
 a fault never fired: on(Operation::Deliver).every(2).times(3).apply(Effect::detach("amqp:link:detach-forced").after().description("gone"))
   only 1 delivery came
   scripted at tests/harness/faults.rs:…
-hint: have the test do what the fault is on, or take the fault out with `remove()`; a test that ended early by `?` loses its error to this one: unwrap there to see it"#
+hint: let the test perform the operation of the fault, or remove the fault with `remove()`; if the test returned early with `?`, this failure hides its error: unwrap there to see it"#
     );
 }
 

@@ -104,10 +104,7 @@ fn an_error_that_a_test_returns_is_shown_with_the_fault_that_never_fired() {
     });
     let begins = "the test returned the error \"no database\"\n\na fault never fired: on(Operation::Send).nth(1).lose_reply()\n  no send came\n  scripted at tests/harness/fixture.rs:";
     assert!(text.starts_with(begins), "{text}");
-    assert!(
-        text.ends_with("take the fault out with `remove()`"),
-        "{text}"
-    );
+    assert!(text.ends_with("remove the fault with `remove()`"), "{text}");
 }
 
 #[tokio::test]

@@ -39,7 +39,7 @@ async fn failure<F: Future<Output = ()> + Send>(
 
 fn broken(entity: &str) -> String {
     format!(
-        "the emulator failed, which is a mistake in it:\n  {entity} is broken: panicked: a test wanted this"
+        "the emulator had an internal failure, which is a bug in it:\n  {entity} is broken: panicked: a test wanted this"
     )
 }
 

@@ -169,7 +169,7 @@ async fn ports_in_use_are_named_with_their_addresses() {
     let text = error.to_string();
     assert!(
         text.starts_with(
-            "no free loopback address after 16 attempts; the last one said: cannot listen on 127."
+            "no free loopback address after 16 attempts; the last error was: cannot listen on 127."
         ),
         "{text}"
     );

@@ -56,7 +56,7 @@ fn a_test_that_leaves_messages_fails_with_all_of_them() {
     assert_eq!(
         failure.as_deref(),
         Some(
-            r#"orders: expected nothing to be left when the test ended, found 1 active (1 deferred)
+            r#"orders: expected no messages when the test ended, found 1 active (1 deferred)
 
 orders holds 1 message
   #1 "{}" (message-id o-17): deferred, 1 of 3 deliveries counted
@@ -66,9 +66,9 @@ timeline of o-17 in orders
   +… delivered       to the test (lock 60 s, delivery 1 of 3)
   +… deferred        by the test
 
-hint: o-17 is deferred: only its number, 1, gets it
+hint: o-17 is deferred: receive it by its sequence number, 1
 
-other: expected nothing to be left when the test ended, found 1 active
+other: expected no messages when the test ended, found 1 active
 
 other holds 1 message
   #1 "{}" (message-id o-18): active
@@ -87,7 +87,7 @@ fn a_stop_checks_for_leaks() {
         servicebus.queue("orders").send("hello").await;
         servicebus.stop().await;
     });
-    assert!(failure.is_some_and(|text| text.starts_with("orders: expected nothing to be left")));
+    assert!(failure.is_some_and(|text| text.starts_with("orders: expected no messages when")));
 }
 
 #[test]

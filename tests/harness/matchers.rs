@@ -187,7 +187,7 @@ async fn negative_assertions_fail() {
                 .expect_not_expired()
                 .matching(|order| order.body == "{}")
                 .await,
-            "orders: expected no message expired with what the test's predicate asks, found 1\n",
+            "orders: expected no message expired with a match of the test's predicate, found 1\n",
         ),
         (
             orders.expect_not_delivered().to("the test").await,
@@ -218,7 +218,7 @@ async fn each_present_message_is_listed_with_its_difference() {
     let text = number.within(SHORT).await.unwrap_err().to_string();
     assert!(
         text.contains(
-            "(message-id o-17): deferred, 1 of 3 deliveries counted, the test's predicate says no\n"
+            "(message-id o-17): deferred, 1 of 3 deliveries counted, the test's predicate does not match\n"
         ),
         "{text}"
     );

@@ -69,7 +69,7 @@ fn the_environment_selects_the_mode() {
         ("InProcess", "started in mode in-process"),
         (
             "docker",
-            "SERVICEBUS_HARNESS_MODE is \"docker\", which is no mode",
+            "SERVICEBUS_HARNESS_MODE is \"docker\", which is not a mode",
         ),
         (
             "namespace",
@@ -122,7 +122,7 @@ fn the_environment_sets_the_default_wait() {
         (
             "0.05",
             [
-                "no message came within 0.05 s",
+                "no message arrived within 0.05 s",
                 "found active = 0 after 0.05 s",
             ],
         ),

@@ -225,11 +225,11 @@ async fn unchecked(servicebus: &ServiceBus) {
         error_of(servicebus.topology()).await,
     ];
     let expected = [
-        "the record of what happened",
+        "the record of message events",
         "how many messages of orders are locked",
-        "whether all is idle",
+        "whether the namespace is idle",
         "a reset",
-        "what a namespace holds as a topology",
+        "an export of the topology",
     ];
     for (error, what) in errors.iter().zip(expected) {
         let is_reported = error.contains("could not check: ") && error.contains(what);
@@ -292,7 +292,7 @@ fn the_leak_check_covers_entities_of_the_test() {
         theirs.await.send("kept").await;
         let (succeeded, said) = output(external.command()).await;
         assert!(!succeeded, "{said}");
-        let expected = "orders: expected nothing to be left when the test ended, found 1 active";
+        let expected = "orders: expected no messages when the test ended, found 1 active";
         assert!(said.contains(expected), "{said}");
         for unknown in ["timeline of", "was ever sent", "theirs"] {
             assert!(!said.contains(unknown), "{said}");
@@ -404,11 +404,11 @@ async fn an_unreachable_or_untrusted_namespace_is_explained() {
     let cases = [
         (
             "nothing at all",
-            "is no connection string: part 1 has no '='",
+            "is not a connection string: part 1 has no '='",
         ),
-        (entity.as_str(), "is that of the entity \"orders\" alone"),
+        (entity.as_str(), "belongs to the entity \"orders\" only"),
         // This process was not told which authority to trust.
-        (string, "must be named in SSL_CERT_FILE"),
+        (string, "SSL_CERT_FILE must name its ca.pem"),
     ];
     for (string, expected) in cases {
         let bus = ServiceBus::builder()
@@ -436,10 +436,10 @@ fn an_unknown_key_is_explained() {
         let (_, rendered) = output(command).await;
         let endpoint = external.servicebus.endpoints().http;
         let words = format!(
-            "cannot work in the namespace at {endpoint}: SubCode=40103. Invalid signature: unauthorized access to '$namespaceinfo': the signature does not match the key named \"RootManageSharedAccessKey\"."
+            "cannot use the namespace at {endpoint}: SubCode=40103. Invalid signature: unauthorized access to '$namespaceinfo': the signature does not match the key named \"RootManageSharedAccessKey\"."
         );
         assert!(rendered.contains(&words), "{rendered}");
-        let advice = "; SERVICEBUS_CONNECTION_STRING takes the connection string of a key of the whole namespace with the right Manage: in the portal under \"Shared access policies\", of an emulator its `tls_admin_connection_string`\n";
+        let advice = "; SERVICEBUS_CONNECTION_STRING takes the connection string of a key of the whole namespace with the claim Manage: in the portal under \"Shared access policies\", for an emulator its `tls_admin_connection_string`\n";
         assert!(rendered.contains(advice), "{rendered}");
     });
 }

@@ -72,7 +72,7 @@ fn the_namespaces_of_a_process_share_an_emulator_and_are_isolated() {
     );
     for (address, said) in played {
         let words = format!(
-            "servicebus-harness: SERVICEBUS_HARNESS_ADDRESS is {address}: the namespaces of this process share one emulator there, and processes take turns"
+            "servicebus-harness: SERVICEBUS_HARNESS_ADDRESS is {address}: the namespaces of this process share one emulator there, and one process at a time uses it"
         );
         assert_eq!(said.matches(&words).count(), 1, "{said}");
     }

@@ -110,7 +110,7 @@ async fn the_failed_attempts_to_find_an_address_are_counted() {
     let fake = FakeEmulator::new("crowded", "echo 'cannot listen' >&2; exit 3");
     assert_eq!(
         fake.refusal().await,
-        "no free loopback address after 16 attempts; the last one said: cannot listen; a program that listens at 0.0.0.0, such as another broker, has its port at every address: end it, or have other ports for HTTP by `ports`"
+        "no free loopback address after 16 attempts; the last error was: cannot listen; a program that listens at 0.0.0.0, such as another broker, uses its port at every address: end it, or set other HTTP ports with `ports`"
     );
 }
 
@@ -120,7 +120,7 @@ async fn a_missing_binary_is_named() {
     let error = builder.binary("/nowhere/emulator").start().result().await;
     assert_eq!(
         error.unwrap_err().to_string(),
-        "no emulator binary at /nowhere/emulator, named by the builder; run `cargo build -p servicebus-emulator`, and name none to have it found"
+        "no emulator binary at /nowhere/emulator, named by the builder; run `cargo build -p servicebus-emulator`, or name none, so that the harness searches for it"
     );
 }
 

@@ -89,7 +89,7 @@ async fn the_tests_own_receives_are_not_counted() {
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert_eq!(
         error.to_string(),
-        "orders: no client came to receive within 0.02 s"
+        "orders: no client attached a receiver within 0.02 s"
     );
 }
 
@@ -102,7 +102,7 @@ async fn one_setting_limits_every_wait() {
     assert!(failed.contains("found none within 0.02 s"), "{failed}");
     let nothing = error_of(orders.receive()).await;
     assert!(
-        nothing.contains("no message came within 0.02 s"),
+        nothing.contains("no message arrived within 0.02 s"),
         "{nothing}"
     );
     orders.send("12").await;
@@ -128,6 +128,6 @@ async fn the_clock_advances_to_an_instant_and_never_back() {
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     assert_eq!(
         error.to_string(),
-        "the clock cannot be advanced to an instant that is 5 s past: it only goes forward"
+        "the clock cannot be advanced to an instant that is 5 s in the past: it only moves forward"
     );
 }

@@ -80,7 +80,7 @@ async fn an_empty_receive_lists_the_other_messages() {
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert_eq!(
         error.to_string(),
-        "orders: no message came within 0 s; it holds no messages"
+        "orders: no message arrived within 0 s; it holds no messages"
     );
 
     orders.send("hello").await;
@@ -91,7 +91,7 @@ async fn an_empty_receive_lists_the_other_messages() {
         .await;
     assert_eq!(
         error.unwrap_err().to_string(),
-        "orders: no message came within 0.02 s; it holds 1 active (1 locked)"
+        "orders: no message arrived within 0.02 s; it holds 1 active (1 locked)"
     );
 }
 

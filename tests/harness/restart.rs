@@ -131,7 +131,7 @@ async fn a_restart_without_a_directory_is_refused() {
     let servicebus = ServiceBus::start().await;
     for action in [servicebus.restart(), servicebus.crash()] {
         let error = error_of(action).await;
-        let expected = "this namespace is in memory alone, and nothing of it would be left; start it with `ServiceBus::builder().durable()`, or with `data` and a directory";
+        let expected = "this namespace is only in memory, and a restart would lose it; start it with `ServiceBus::builder().durable()`, or with `data` and a directory";
         assert_eq!(error, expected);
     }
     let elsewhere = ServiceBus::builder().mode(Mode::Namespace).durable();

@@ -171,7 +171,7 @@ async fn a_session_lock_is_renewed_and_expires() {
     assert_eq!(error.kind(), ErrorKind::SessionLockLost, "{error:?}");
     assert_eq!(
         error.to_string(),
-        "the session \"cart-7\" of carts is not held any longer"
+        "the session \"cart-7\" of carts is no longer locked by this receiver"
     );
     cart.close().await;
     let next = carts.accept_next_session(Duration::ZERO).await;
@@ -194,7 +194,7 @@ async fn a_session_lock_is_ended() {
     assert!(
         error
             .to_string()
-            .starts_with("cannot take the session \"cart-7\" of carts away: "),
+            .starts_with("cannot end the lock of the session \"cart-7\" of carts: "),
         "{error}"
     );
     let timeline = servicebus.timeline(&carts).await;

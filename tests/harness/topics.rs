@@ -276,7 +276,7 @@ async fn invalid_topics_and_subscriptions_are_refused_with_the_reason() {
     assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error:?}");
     assert_eq!(
         error.to_string(),
-        "the subscription \"prices/Subscriptions/low\" cannot be made with rules of its own while the namespace runs: declare it in the topology, or let an SDK exchange its rule $Default"
+        "the subscription \"prices/Subscriptions/low\" cannot be created with rules while the namespace runs: declare it in the topology, or replace its rule $Default with an SDK"
     );
     let error = create(Subscription::new("High")).await.unwrap_err();
     assert_eq!(

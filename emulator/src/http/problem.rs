@@ -13,7 +13,7 @@ use super::{Control, namespaces, timeline};
 use crate::namespace::Namespace;
 use crate::shared::Shared;
 
-const HINT: &str = "hint: have the test do what the fault is on, or take the fault out";
+const HINT: &str = "hint: let the test perform the operation of the fault, or remove the fault";
 
 pub(crate) async fn find(
     State(shared): State<Arc<Shared>>,
@@ -54,7 +54,7 @@ fn problem(shared: &Shared, namespace: &Namespace) -> Option<String> {
     match broken.is_empty() {
         true => missed(&namespace.faults.all()),
         false => Some(format!(
-            "the emulator failed, which is a mistake in it: {}",
+            "the emulator had an internal failure, which is a bug in it: {}",
             broken.join("; ")
         )),
     }

@@ -170,7 +170,7 @@ impl RunningCheck<'_> {
         match needs_message && !timeline.has_messages() {
             false => Ok(timeline),
             true => Err(AssertionFailed::unchecked(
-                "this emulator keeps no messages, so that only their ids are known of those that are gone; start it with `--record-messages`, as the harness does"
+                "this emulator keeps no messages, so only the ids of removed messages are known; start it with `--record-messages`, as the harness does"
                     .to_owned(),
             )),
         }
@@ -301,7 +301,7 @@ pub async fn describe_remaining(namespace: &dyn Namespace, address: &EntityAddre
         Ok(counts) => counts.to_string(),
         Err(error) => error.to_string(),
     };
-    let expected = format!("expected nothing to be left when the test ended, found {found}");
+    let expected = format!("expected no messages when the test ended, found {found}");
     let report = Report::of(namespace, address).await;
     let hint = hint::general(&report);
     report.hinted_failure(&expected, hint).to_string()

@@ -125,7 +125,7 @@ fn nothing_sent(report: &Report) -> Option<String> {
     }
     Some(match topic_and_name(owner) {
         Some((topic, _)) => format!(
-            "no message of {topic} ever came to {owner}; `explain` tells which of its rules match a message"
+            "no message of {topic} ever reached {owner}; `explain` shows which of its rules match a message"
         ),
         None => connecting(report).unwrap_or_else(|| format!("nothing was ever sent to {owner}")),
     })
@@ -153,7 +153,7 @@ fn blocked_by_fault(report: &Report) -> Option<String> {
     })?;
     let client = fault.client.as_deref().unwrap_or("a client");
     let detail = fault.detail.as_deref()?;
-    Some(format!("a fault kept a message of {client} back: {detail}"))
+    Some(format!("a fault blocked a message of {client}: {detail}"))
 }
 
 /// Explains that no arrived message has the expected id.
@@ -175,7 +175,7 @@ fn no_matching_id(report: &Report) -> Option<String> {
     let near = near.min_by_key(|known| text::distance(id, known));
     let near = near.map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
     Some(format!(
-        "no message with message id {id:?} ever came to {}{near}",
+        "no message with message id {id:?} ever reached {}{near}",
         report.owner
     ))
 }
@@ -219,10 +219,10 @@ fn settled_too_late(report: &Report) -> Option<String> {
     });
     let ahead = match report.timeline.advanced() {
         0.0 => String::new(),
-        seconds => format!(", the clock stands {seconds} s ahead"),
+        seconds => format!(", the clock is {seconds} s ahead"),
     };
     Some(format!(
-        "{client} asked to {operation} {id} after its lock was lost{ended}{ahead}"
+        "{client} tried to {operation} {id} after its lock was lost{ended}{ahead}"
     ))
 }
 
@@ -243,7 +243,7 @@ fn missing_entity(report: &Report) -> Option<String> {
         false => String::new(),
     };
     Some(format!(
-        "{client} asked for {name:?}, which does not exist{suggestion}"
+        "{client} requested {name:?}, which does not exist{suggestion}"
     ))
 }
 
@@ -300,7 +300,7 @@ fn unavailable(report: &Report, message: &Message) -> Option<String> {
         MessageState::Deferred if !report.is_locked(message) => {
             let number = message.sequence_number;
             Some(format!(
-                "{id} is deferred: only its number, {number}, gets it"
+                "{id} is deferred: receive it by its sequence number, {number}"
             ))
         }
         MessageState::Active | MessageState::Deferred => None,

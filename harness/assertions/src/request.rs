@@ -194,7 +194,7 @@ fn text_of<'a>(name: &str, value: &'a Value) -> Result<Option<Cow<'a, str>>, Req
     let text = text.map_err(|error| {
         let shown = error.as_bytes().iter().take(SHOWN_BYTES);
         let shown = Vec::from_iter(shown.map(|byte| format!("{byte:02x}"))).join(" ");
-        let sentence = format!("{name} is the bytes {shown}, which is no UTF-8; it takes a text");
+        let sentence = format!("{name} is the bytes {shown}, which are not UTF-8; it takes a text");
         RequestError(sentence)
     });
     text.map(|text| Some(Cow::Owned(text)))
@@ -219,7 +219,7 @@ fn json(name: &str, value: &Value) -> Result<Value, RequestError> {
         _ => Vec::new(),
     };
     if only_member(value, BYTES).is_some() {
-        let sentence = format!("{name} has bytes in it, which JSON has not; it takes JSON");
+        let sentence = format!("{name} contains bytes, which JSON does not have; it takes JSON");
         return Err(RequestError(sentence));
     }
     for item in items {
@@ -377,11 +377,11 @@ mod tests {
             ),
             (
                 json!({"kind": "completed", "entity": "orders", "body": {"contains": {"$bytes": "/zE="}}}),
-                "body is the bytes ff 31, which is no UTF-8; it takes a text",
+                "body is the bytes ff 31, which are not UTF-8; it takes a text",
             ),
             (
                 json!({"kind": "completed", "entity": "orders", "body_json": [{"id": {"$bytes": "MTI="}}]}),
-                "body_json has bytes in it, which JSON has not; it takes JSON",
+                "body_json contains bytes, which JSON does not have; it takes JSON",
             ),
         ];
         for (request, sentence) in cases {

@@ -98,7 +98,7 @@ impl Selector {
             && let Some(predicate) = &message.predicate
             && !predicate.is_true_of(&())
         {
-            differences.push("the test's predicate says no".to_owned());
+            differences.push("the test's predicate does not match".to_owned());
         }
         differences
     }
@@ -114,7 +114,7 @@ impl Selector {
                 .as_ref()
                 .map(|json| format!("body JSON {json}")),
             self.has_predicate
-                .then(|| "what the test's predicate asks".to_owned()),
+                .then(|| "a match of the test's predicate".to_owned()),
         ];
         parts.into_iter().flatten().collect()
     }
@@ -227,7 +227,7 @@ mod tests {
                 vec![
                     r#"body differs at character 2: expected "}", found "\"total\":3,\"lines\":[]"…"#,
                     "total is 3",
-                    "the test's predicate says no",
+                    "the test's predicate does not match",
                 ],
             ),
         ];

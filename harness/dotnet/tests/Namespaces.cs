@@ -176,9 +176,9 @@ public class Namespaces
             }
             var noText = new Expected { Body = new byte[] { 255 } };
             var refused = await ErrorAsync(() => servicebus.AssertNotCompletedAsync("queue.1", noText));
-            Assert.That(refused, Is.EqualTo("body is the bytes ff, which is no UTF-8; it takes a text"));
+            Assert.That(refused, Is.EqualTo("body is the bytes ff, which are not UTF-8; it takes a text"));
             var asJson = await ErrorAsync(() => servicebus.AssertNotCompletedAsync("queue.1", new Expected { BodyJson = body }));
-            Assert.That(asJson, Is.EqualTo("body_json has bytes in it, which JSON has not; it takes JSON"));
+            Assert.That(asJson, Is.EqualTo("body_json contains bytes, which JSON does not have; it takes JSON"));
         });
     }
 
@@ -276,7 +276,7 @@ public class Namespaces
         Assert.That(lines[1], Is.EqualTo("  no completion came"));
         Assert.That(lines[2], Is.StringMatching(@"^  scripted at .*Namespaces\.cs:\d+$"));
         Assert.That(lines[4], Is.EqualTo("  only 1 HTTP request came, and 1 in other entities"));
-        Assert.That(lines[6], Is.EqualTo("hint: have the test do what the fault is on, or take the fault out"));
+        Assert.That(lines[6], Is.EqualTo("hint: let the test perform the operation of the fault, or remove the fault"));
         Assert.That(lines[8], Is.StringMatching(@"^timeline of test-\d+$"));
         StringAssert.Contains(" sent ", lines[9]);
     }

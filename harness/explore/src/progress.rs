@@ -277,13 +277,13 @@ impl Progress {
             Purpose::LeakCheck => {
                 if let Some(failure) = outcome.failure {
                     return self.stop(format!(
-                        "state leaks between runs: without a fault the test passed before the others and fails after them; make anew in each run what a run changes, and keep nothing in statics, files or databases\n{}",
+                        "state leaks between runs: without faults the test passed before the other runs and fails after them; create anew in each run what a run changes, and keep nothing in statics, files or databases\n{}",
                         failure.message
                     ));
                 }
                 self.count_base(&outcome);
                 if self.report.base_alike < self.report.base_runs {
-                    let warning = "a run without a fault after the others does not do the same as before them; keep nothing from one run to the next in statics, files or databases";
+                    let warning = "a run without faults after the others performs other operations than before them; keep nothing from one run to the next in statics, files or databases";
                     self.report.warnings.push(warning.to_owned());
                 }
             }

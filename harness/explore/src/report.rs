@@ -203,7 +203,7 @@ impl Finding {
         }
         let (again, of) = self.again;
         match (of, self.is_cut) {
-            (1, true) => text += "\n   not repeated: the time was over",
+            (1, true) => text += "\n   not repeated: the time limit was reached",
             (1, false) => text += "\n   not repeated",
             _ => {
                 let _ = write!(text, "\n   again in {again} of {of} runs");

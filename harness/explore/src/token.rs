@@ -15,19 +15,19 @@ pub struct Token(pub Vec<(String, Effect)>);
 pub enum TokenError {
     /// The prefix is missing.
     #[error(
-        "\"{0}\" is no token: one begins with `x1:`, as in x1:worker.complete@orders/o-1#1=drop-after; copy it from the line `replay:` of a report"
+        "\"{0}\" is not a token: a token begins with `x1:`, as in x1:worker.complete@orders/o-1#1=drop-after; copy it from the line `replay:` of a report"
     )]
     NoToken(String),
     /// The token has another version.
     #[error(
-        "the token is of version {0}, and this harness reads x1: explore again without it, and copy the token that the report then shows"
+        "the token has version {0}, but this harness reads x1: explore again without it, and copy the token that the report then shows"
     )]
     Version(String),
     /// An operation has no effect.
-    #[error("`{0}` in the token names no effect: write `=` and an effect behind the operation")]
+    #[error("`{0}` in the token names no effect: write `=` and an effect after the operation")]
     NoEffect(String),
     /// The effect does not exist.
-    #[error("the token names the effect `{name}`, which there is not; allowed are {allowed}")]
+    #[error("the token names the effect `{name}`, which does not exist; allowed are {allowed}")]
     Effect {
         /// The name in the token.
         name: String,
@@ -96,10 +96,10 @@ mod tests {
             .map(read)
             .join("\n"),
             @r#"
-        "worker" is no token: one begins with `x1:`, as in x1:worker.complete@orders/o-1#1=drop-after; copy it from the line `replay:` of a report
-        the token is of version x9, and this harness reads x1: explore again without it, and copy the token that the report then shows
-        `a.send@q#1` in the token names no effect: write `=` and an effect behind the operation
-        the token names the effect `explode`, which there is not; allowed are postpone, elsewhere, server-busy, answer-408, answer-500, answer-503, lose-reply, detach-before, detach-after, deliver-twice, lose-lock, lose-session-lock, reject, close, failover, failover-before, drop-before, drop-after, crash-before, crash-after
+        "worker" is not a token: a token begins with `x1:`, as in x1:worker.complete@orders/o-1#1=drop-after; copy it from the line `replay:` of a report
+        the token has version x9, but this harness reads x1: explore again without it, and copy the token that the report then shows
+        `a.send@q#1` in the token names no effect: write `=` and an effect after the operation
+        the token names the effect `explode`, which does not exist; allowed are postpone, elsewhere, server-busy, answer-408, answer-500, answer-503, lose-reply, detach-before, detach-after, deliver-twice, lose-lock, lose-session-lock, reject, close, failover, failover-before, drop-before, drop-after, crash-before, crash-after
         "#
         );
     }

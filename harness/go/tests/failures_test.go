@@ -144,7 +144,7 @@ func TestAFaultThatNeverFiredFailsATestThatPassed(t *testing.T) {
 		`*a fault never fired: {"effect":"lose-lock","entity":"a",*"operation":"complete",*`,
 		"*  no completion came",
 		"*  scripted at *failures_test.go:*",
-		"*hint: have the test do what the fault is on, or take the fault out",
+		"*hint: let the test perform the operation of the fault, or remove the fault",
 		"*timeline of test-1*nothing happened")
 	expectLines(t, run(t, "near"), "  only 1 send came, and 1 in other entities", "*  scripted at *")
 	if output := run(t, "fatal"); strings.Contains(output, "never fired") {
@@ -195,8 +195,8 @@ func TestTheEmulatorEvaluatesAssertions(t *testing.T) {
 	expectLines(t, output, "failures_test.go:*: *bought*dead_lettered")
 	expectLines(t, output, "failures_test.go:*: *colour*message_id")
 	expectLines(t, output, "failures_test.go:*: a: expected no message completed*")
-	expectLines(t, output, "failures_test.go:*: body is the bytes ff, which is no UTF-8; it takes a text")
-	expectLines(t, output, "failures_test.go:*: body_json has bytes in it, which JSON has not; it takes JSON")
+	expectLines(t, output, "failures_test.go:*: body is the bytes ff, which are not UTF-8; it takes a text")
+	expectLines(t, output, "failures_test.go:*: body_json contains bytes, which JSON does not have; it takes JSON")
 }
 
 func TestMistakesHaveReadableErrors(t *testing.T) {

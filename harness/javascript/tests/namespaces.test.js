@@ -155,10 +155,10 @@ test(
       /expected no message completed/,
     );
     await assert.rejects(servicebus.expect("orders", "not_completed", { body: Buffer.from([255]) }), {
-      message: "body is the bytes ff, which is no UTF-8; it takes a text",
+      message: "body is the bytes ff, which are not UTF-8; it takes a text",
     });
     await assert.rejects(servicebus.expect("orders", "not_completed", { bodyJson: { id: order } }), {
-      message: "bodyJson has bytes in it, which JSON has not; it takes JSON",
+      message: "bodyJson contains bytes, which JSON does not have; it takes JSON",
     });
   }),
 );

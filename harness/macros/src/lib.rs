@@ -69,7 +69,7 @@ fn builder(arguments: TokenStream) -> Result<TokenStream, Error> {
         return Ok(quote!(::servicebus_harness::ServiceBus::builder()));
     };
     if let Some(second) = arguments.next() {
-        let text = "`topology` or `builder` is all that a test is given: a builder has a topology of its own";
+        let text = "a test takes `topology` or `builder`, not both: a builder has its own topology";
         return Err(Error::new(second.name.span(), text));
     }
     match name.to_string().as_str() {
@@ -81,7 +81,7 @@ fn builder(arguments: TokenStream) -> Result<TokenStream, Error> {
 
 fn unknown_argument(span: Span, name: &str) -> Error {
     let text = format!(
-        "there is no `{name}`; `topology = Topology::…` and `builder = ServiceBus::builder()…` are what there is"
+        "there is no argument `{name}`; allowed are `topology = Topology::…` and `builder = ServiceBus::builder()…`"
     );
     Error::new(span, text)
 }
@@ -156,7 +156,10 @@ mod tests {
             assert!(text.contains("an `async fn` with one argument"), "{text}");
         }
         let text = refused(quote!(topologie = shop()), good.clone());
-        assert!(text.starts_with("there is no `topologie`"), "{text}");
+        assert!(
+            text.starts_with("there is no argument `topologie`"),
+            "{text}"
+        );
         let text = refused(quote!(topology = shop(), builder = other()), good);
         assert!(text.contains("`topology` or `builder`"), "{text}");
     }

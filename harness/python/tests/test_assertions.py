@@ -82,9 +82,9 @@ TESTS = """
         complete(servicebus, "queue.1")
         with pytest.raises(AssertionError, match="expected no message completed"):
             servicebus.assert_not_completed("queue.1", body=b"12")
-        with pytest.raises(TypeError, match="^body is the bytes ff, which is no UTF-8; it takes a text$"):
+        with pytest.raises(TypeError, match="^body is the bytes ff, which are not UTF-8; it takes a text$"):
             servicebus.assert_not_completed("queue.1", body=b"\\xff")
-        with pytest.raises(TypeError, match="^body_json has bytes in it, which JSON has not; it takes JSON$"):
+        with pytest.raises(TypeError, match="^body_json contains bytes, which JSON does not have; it takes JSON$"):
             servicebus.assert_not_completed("queue.1", body_json=b"12")
         with pytest.raises(TypeError, match='^bodies is "12"; it takes a list of texts$'):
             servicebus.assert_session_order("queue.1", "s-1", "12")

@@ -84,7 +84,7 @@ def test_a_fault_that_never_fired_fails_its_test(project: Pytester) -> None:
         'a fault never fired: {"effect":"lose-lock","entity":"queue.1",*"operation":"complete","times":1}',
         "  no completion came",
         "  scripted at *test_a_fault_that_never_fired_fails_its_test.py:5",
-        "hint: have the test do what the fault is on, or take the fault out",
+        "hint: let the test perform the operation of the fault, or remove the fault",
         "timeline of test-1",
         "  +* sent *",
     ).assert_outcomes(passed=1, errors=1)

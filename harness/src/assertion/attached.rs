@@ -77,7 +77,7 @@ impl SubQueueClient {
 
     async fn no_receiver(&self, within: Duration) -> Error {
         let within = text::seconds(within);
-        let mut sentence = format!("{self}: no client came to receive within {within}");
+        let mut sentence = format!("{self}: no client attached a receiver within {within}");
         let probe = NamespaceProbe::new(self.clone(), None);
         if let Some(why) = connecting_hint(&probe, self.sub_queue()).await {
             sentence += &format!("\n\nhint: {why}");

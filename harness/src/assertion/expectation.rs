@@ -31,7 +31,7 @@ pub struct Expectation<K> {
 
 /// What an assertion expects.
 #[diagnostic::on_unimplemented(
-    message = "the assertion does not say yet what it expects",
+    message = "the assertion does not expect anything yet",
     label = "name a number of messages, such as `active = 2`"
 )]
 pub trait Kind: Sized + Send + Sync + 'static {}

@@ -84,7 +84,7 @@ impl SubQueueClient {
     pub(crate) async fn no_message_came(&self, within: Duration) -> Error {
         let counts = self.try_counts().await.unwrap_or_default();
         let within = text::seconds(within);
-        let sentence = format!("{self}: no message came within {within}; it holds {counts}");
+        let sentence = format!("{self}: no message arrived within {within}; it holds {counts}");
         self.error(ErrorKind::Timeout, sentence)
     }
 }

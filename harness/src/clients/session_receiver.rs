@@ -109,7 +109,7 @@ impl SubQueueClient {
             entity: self.path().to_owned(),
             session: id.to_owned(),
         };
-        let operation = format!("take the session {id:?} of {self} away");
+        let operation = format!("end the lock of the session {id:?} of {self}");
         Action::new(self.ask(operation, |client| {
             Box::pin(async move { client.backend().lose_session_lock(&lock).await })
         }))
@@ -302,7 +302,8 @@ impl SessionReceiver {
     async fn error(&self, source: AmqpError) -> Error {
         let (client, session) = (&self.client, &self.id);
         if source.is(SESSION_LOCK_LOST) {
-            let sentence = format!("the session {session:?} of {client} is not held any longer");
+            let sentence =
+                format!("the session {session:?} of {client} is no longer locked by this receiver");
             let error = client.error(ErrorKind::SessionLockLost, sentence);
             let timeline = client.try_timeline().await.ok();
             return error.with_timeline(timeline.map(|timeline| {

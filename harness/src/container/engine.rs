@@ -136,7 +136,7 @@ impl Image {
         pulled.map_err(|error| {
             let reason = reason(&error);
             Error::start(format!(
-                "the image {self}, named by {IMAGE_VARIABLE}, is not here and cannot be pulled: {reason}; build it, or name another image there"
+                "the image {self}, named by {IMAGE_VARIABLE}, does not exist locally and cannot be pulled: {reason}; build it, or name another image there"
             ))
         })
     }
@@ -152,7 +152,7 @@ impl Image {
                 "the image {self} is version {found}, this harness needs {VERSION}; run `emulator/image/build` in the workspace of that version, or name another image in {IMAGE_VARIABLE}"
             ))),
             None => Err(Error::start(format!(
-                "{self} is no image of this emulator: it has no label {VERSION_LABEL}; name another one in {IMAGE_VARIABLE}"
+                "{self} is not an image of this emulator: it has no label {VERSION_LABEL}; name another one in {IMAGE_VARIABLE}"
             ))),
         }
     }
@@ -259,7 +259,7 @@ mod tests {
         assert!(other.contains("is version 9.9.9") && other.contains("`emulator/image/build`"));
         let foreign = labelled(serde_json::json!(null)).unwrap_err();
         assert!(
-            foreign.contains("is no image of this emulator"),
+            foreign.contains("is not an image of this emulator"),
             "{foreign}"
         );
     }

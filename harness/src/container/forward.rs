@@ -58,7 +58,7 @@ pub(crate) async fn open(
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => last = error.to_string(),
             Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
                 return Err(Error::start(format!(
-                    "this system has no loopback address {address}, and a container is reached by one for each namespace; the modes in-process and process do with 127.0.0.1 alone"
+                    "this system has no loopback address {address}, and each namespace in a container needs one; the modes in-process and process need only 127.0.0.1"
                 )));
             }
             Err(error) => return Err(cannot_listen(address, &error)),

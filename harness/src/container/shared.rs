@@ -256,7 +256,7 @@ async fn open_lease(host: &str, port: u16, token: Option<&ControlToken>) -> io::
     match answer == OK_STATUS_LINE {
         true => Ok(Lease { _open: stream }),
         false => Err(io::Error::other(format!(
-            "the emulator cannot be held: it answers {:?}",
+            "the emulator refuses the connection that keeps it running: it answers {:?}",
             String::from_utf8_lossy(&answer)
         ))),
     }

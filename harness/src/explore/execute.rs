@@ -45,7 +45,7 @@ where
     let runtime = match virtual_time.runtime() {
         Ok(runtime) => runtime,
         Err(error) => {
-            let outcome = Outcome::failed(format!("no runtime could be made: {error}"));
+            let outcome = Outcome::failed(format!("cannot create a runtime: {error}"));
             return (outcome, None);
         }
     };
@@ -79,7 +79,7 @@ where
     let servicebus = builder.explored(background, PARTIES).start().await;
     let Some(namespace) = servicebus.exploration_namespace() else {
         let outcome = Outcome::failed(
-            "an exploration runs in the process of its test: take SERVICEBUS_HARNESS_MODE and SERVICEBUS_HARNESS_ADDRESS out of its environment".to_owned(),
+            "an exploration runs in the process of its test: remove SERVICEBUS_HARNESS_MODE and SERVICEBUS_HARNESS_ADDRESS from its environment".to_owned(),
         );
         return (outcome, None);
     };
@@ -226,7 +226,7 @@ async fn timelines(run: &Run, plan: &Plan, outcome: &Outcome) -> Vec<String> {
             }
         }
         if *effect == Effect::ServerBusy && !is_repeated(point, &outcome.operations) {
-            text += "\n     it was not sent again: its sender gave it up, or was told that it was sent, as azservicebus 0.25.1 tells after a retry";
+            text += "\n     it was not sent again: its sender gave up, or got a success, as azservicebus 0.25.1 reports after a retry";
         }
         timelines.push(text);
     }

@@ -137,7 +137,7 @@ impl Exploration {
             match ExpectedMessages::of(first.clone(), second) {
                 Ok(final_messages) => self.expected_messages = Some(final_messages),
                 Err(difference) => self.progress.stop(format!(
-                    "`same_end` was said, and two runs without a fault end otherwise:{difference}"
+                    "`same_end` is set, but two runs without faults end with different messages:{difference}"
                 )),
             }
         }
@@ -149,7 +149,7 @@ fn timed_out(run_timeout: Duration, virtual_time: &VirtualTimeDriver) -> Outcome
     let seconds = run_timeout.as_secs_f64();
     let why = match virtual_time.is_parked() {
         true => {
-            "time stands until the tasks of `tokio::task::spawn_blocking` and what `run.outside(…)` waits for have ended, and one has not; end it by a timeout of its own"
+            "virtual time does not advance until the tasks of `tokio::task::spawn_blocking` and the futures of `run.outside(…)` have ended, and one has not; end it with a timeout"
         }
         false => {
             "it still runs; do not block the thread (`std::thread::sleep`, a lock, a blocking client) and do not spin: await, or put it into `tokio::task::spawn_blocking` or `run.outside(…)`"

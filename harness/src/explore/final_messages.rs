@@ -66,8 +66,9 @@ impl ExpectedMessages {
         if outcome.failure.is_none()
             && let Some(difference) = self.difference(final_messages)
         {
-            let message =
-                format!("the test passes, and ends otherwise than without faults{difference}");
+            let message = format!(
+                "the test passes, but ends with other messages than without faults{difference}"
+            );
             outcome.failure = Some(Failure {
                 message,
                 location: None,

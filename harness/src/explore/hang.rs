@@ -68,8 +68,8 @@ pub(crate) async fn hang(run: &Run) -> &'static str {
         if now != last || run.namespace.has_deadline_within(IDLE_LIMIT) {
             (last, since) = (now, Instant::now());
         } else if since.elapsed() >= IDLE_LIMIT {
-            return "the test hangs: for 1 h of virtual time no client did anything, neither the test nor a party went on, and nothing is to happen by itself; end what waits, by a timeout; if it waits for what is done outside of the run, by a thread of its own, a database or another service, let it do so in `run.outside(…)`: virtual time does not wait for others";
+            return "the test hangs: for 1 h of virtual time no client was active, neither the test nor a party made progress, and nothing is due; end the wait with a timeout; if it waits for something outside of the run, such as a thread, a database or another service, let it wait in `run.outside(…)`: virtual time does not wait for others";
         }
     }
-    "the test does not end: after 2 h of virtual time it still goes on; let it wait for less, and end what is repeated without end"
+    "the test does not end: after 2 h of virtual time it still runs; shorten its waits, and end endless loops"
 }

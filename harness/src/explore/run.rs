@@ -135,7 +135,7 @@ impl Run {
             }
             assert!(
                 started.elapsed() < MAX_DURATION,
-                "the run does not come to rest: within 2 h of virtual time there were never 5 min in which no client did anything and nothing was locked; end what polls or is attached anew all the time, or wait for something else than `wait_idle`"
+                "the run does not become idle: within 2 h of virtual time there were never 5 min in which no client was active and nothing was locked; end code that polls or attaches again all the time, or wait for something else than `wait_idle`"
             );
             sleep(IDLE_TIME.saturating_sub(quiet).max(Duration::from_secs(1))).await;
         }

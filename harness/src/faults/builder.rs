@@ -11,7 +11,7 @@ use crate::{action::Action, connections::Connections, error::Error, error::contr
 
 /// Builds a fault for an operation; all conditions must hold.
 #[derive(Debug, Clone)]
-#[must_use = "nothing goes wrong before it is said what"]
+#[must_use = "a fault does nothing before it has an effect"]
 pub struct FaultBuilder {
     connections: Arc<Connections>,
     operation: Operation,

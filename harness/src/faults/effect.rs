@@ -11,7 +11,7 @@ use crate::{
 
 /// The effect of a fault on an operation.
 #[derive(Debug, Clone, PartialEq)]
-#[must_use = "nothing goes wrong before it is applied to something"]
+#[must_use = "an effect does nothing before it is applied to an operation"]
 pub struct Effect {
     effect: api::Effect,
     /// The constructor call as the test's source code has it, without modifiers.

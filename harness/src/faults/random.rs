@@ -12,7 +12,7 @@ const PROBABILITY: f64 = 0.1;
 
 /// Random faults, as a client must expect them of a remote service.
 #[derive(Debug, Clone)]
-#[must_use = "nothing goes wrong before it is started"]
+#[must_use = "random faults do nothing before they are started"]
 pub struct RandomFaults {
     connections: Arc<Connections>,
     seed: u64,

@@ -58,7 +58,7 @@ impl Backend for RemoteNamespace {
                 let (by, limit) = (text::seconds(by), text::seconds(self.max_real_wait));
                 return Err(ControlError::Unsupported {
                     what: format!(
-                        "what happens after {by}, which would really pass, and the longest wait is {limit}; the builder's `max_real_wait` or SERVICEBUS_HARNESS_MAX_REAL_WAIT allows more"
+                        "what happens after {by}, because that time would really pass, and the longest wait is {limit}; the builder's `max_real_wait` or SERVICEBUS_HARNESS_MAX_REAL_WAIT allows more"
                     ),
                 });
             }
@@ -128,7 +128,7 @@ impl RemoteNamespace {
         let description = self.find_entity(entity).await?;
         let Some(details) = description.any("CountDetails") else {
             return Err(ControlError::Unsupported {
-                what: "the numbers of messages, which the namespace does not say".to_owned(),
+                what: "the message counts, which the namespace does not report".to_owned(),
             });
         };
         let number = |element: &Element, name| {

@@ -16,7 +16,7 @@ pub(crate) const AMQPS_PORT: u16 = servicebus_config::AMQPS_PORT;
 const HTTPS_PORT: u16 = 443;
 
 /// Where to find the right connection string.
-pub(crate) const WHERE: &str = "takes the connection string of a key of the whole namespace with the right Manage: in the portal under \"Shared access policies\", of an emulator its `tls_admin_connection_string`";
+pub(crate) const WHERE: &str = "takes the connection string of a key of the whole namespace with the claim Manage: in the portal under \"Shared access policies\", for an emulator its `tls_admin_connection_string`";
 
 /// A parsed connection string.
 #[derive(Debug, Clone)]
@@ -34,7 +34,7 @@ impl RemoteConfig {
         let text = given.filter(|text| !text.trim().is_empty());
         let text = text.ok_or_else(|| {
             Error::namespace(format!(
-                "mode \"namespace\" works in the namespace that {CONNECTION_STRING_VARIABLE} names, which is not set; it {WHERE}"
+                "mode \"namespace\" uses the namespace that {CONNECTION_STRING_VARIABLE} names, which is not set; it {WHERE}"
             ))
         });
         Self::parse(&text?)
@@ -45,9 +45,9 @@ impl RemoteConfig {
             Error::namespace(format!("{CONNECTION_STRING_VARIABLE} {what}; it {WHERE}"))
         };
         let read = text.parse::<ConnectionString>();
-        let read = read.map_err(|error| wrong(format!("is no connection string: {error}")))?;
+        let read = read.map_err(|error| wrong(format!("is not a connection string: {error}")))?;
         if let Some(entity) = read.entity_path {
-            return Err(wrong(format!("is that of the entity \"{entity}\" alone")));
+            return Err(wrong(format!("belongs to the entity \"{entity}\" only")));
         }
         let (Some(name), Some(key)) = (read.key_name, read.key) else {
             return Err(wrong(
@@ -155,7 +155,7 @@ mod tests {
         let cases = [
             (
                 "contoso",
-                "SERVICEBUS_CONNECTION_STRING is no connection string: part 1 has no '='",
+                "SERVICEBUS_CONNECTION_STRING is not a connection string: part 1 has no '='",
             ),
             (
                 "Endpoint=sb://h/;SharedAccessSignature=s",
@@ -163,10 +163,10 @@ mod tests {
             ),
             (
                 "Endpoint=sb://h/;SharedAccessKeyName=n;SharedAccessKey=k;EntityPath=orders",
-                "SERVICEBUS_CONNECTION_STRING is that of the entity \"orders\" alone",
+                "SERVICEBUS_CONNECTION_STRING belongs to the entity \"orders\" only",
             ),
         ];
-        let advice = "; it takes the connection string of a key of the whole namespace with the right Manage: in the portal under \"Shared access policies\", of an emulator its `tls_admin_connection_string`";
+        let advice = "; it takes the connection string of a key of the whole namespace with the claim Manage: in the portal under \"Shared access policies\", for an emulator its `tls_admin_connection_string`";
         for (text, expected) in cases {
             let error = RemoteConfig::parse(text).unwrap_err().to_string();
             assert_eq!(error, format!("{expected}{advice}"));

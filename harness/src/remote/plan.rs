@@ -32,7 +32,7 @@ pub(crate) async fn create_entities(
     let refused = |source| {
         let host = remote.admin.authority();
         Error::namespace(format!(
-            "cannot work in the namespace at {host}: {source}; {CONNECTION_STRING_VARIABLE} {WHERE}"
+            "cannot use the namespace at {host}: {source}; {CONNECTION_STRING_VARIABLE} {WHERE}"
         ))
     };
     let (name, tier) = remote.admin.namespace().await.map_err(refused)?;
@@ -72,7 +72,7 @@ fn check_settings(declared: &NamespaceSettings, tier: &str) -> Result<(), Error>
     };
     if *declared != defaults {
         return Err(unsupported(
-            "the topology has settings that only an emulator has (Expiry, LocksOnDetach, FailedForwards and the like); a namespace has its own ways",
+            "the topology has settings that only an emulator has (Expiry, LocksOnDetach, FailedForwards and the like); a namespace of the service has none",
         ));
     }
     // A premium namespace is expected to behave as a standard one.
@@ -194,7 +194,7 @@ impl PlannedEntity {
             };
             if !Description::read(kind, &found).is_of_test() {
                 return Err(Error::namespace(format!(
-                    "the namespace has a {kind} \"{}\" that no test made: remove it, or use a namespace for tests alone",
+                    "the namespace has a {kind} \"{}\" that no test created: delete it, or use a namespace only for tests",
                     self.path
                 )));
             }
@@ -218,10 +218,10 @@ impl PlannedEntity {
         let (kind, name) = (self.kind, &self.path);
         match source.status() {
             Some(400) => unsupported(&format!(
-                "the namespace does not take the {kind} \"{name}\": {source}"
+                "the namespace does not accept the {kind} \"{name}\": {source}"
             )),
             _ => Error::namespace(format!(
-                "cannot make the {kind} \"{name}\" in the namespace: {source}"
+                "cannot create the {kind} \"{name}\" in the namespace: {source}"
             )),
         }
     }

@@ -36,7 +36,7 @@ impl ServiceBus {
     async fn restart_with(&self, termination: Termination) -> Result<(), Error> {
         if self.data.is_none() {
             return Err(Error::start(
-                "this namespace is in memory alone, and nothing of it would be left; start it with `ServiceBus::builder().durable()`, or with `data` and a directory",
+                "this namespace is only in memory, and a restart would lose it; start it with `ServiceBus::builder().durable()`, or with `data` and a directory",
             ));
         }
         let restarted = self.running.restart(termination);

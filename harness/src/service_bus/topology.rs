@@ -69,7 +69,7 @@ impl ServiceBus {
         for declared in dead.into_iter().chain(live) {
             let put = send_declared(declared, self).await;
             put.map_err(|error| {
-                let what = "cannot put the messages of the topology into the namespace";
+                let what = "cannot send the messages of the topology";
                 Error::start(format!("{what}: {error}"))
             })?;
         }

@@ -98,7 +98,7 @@ fn existing_files(tried: &[PathBuf]) -> String {
         (!names.is_empty()).then(|| format!("{} has {}", directory.display(), listed(&names)))
     });
     found.unwrap_or_else(|| {
-        "a relative path is looked for in the package under test, then in the current directory"
+        "the harness searches for a relative path in the package under test, then in the current directory"
             .to_owned()
     })
 }

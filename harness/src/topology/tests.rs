@@ -382,7 +382,7 @@ fn a_file_cannot_be_extended() {
     for topology in extended {
         assert_eq!(
             topology.resolve().unwrap_err().to_string(),
-            "the topology file a.json cannot be extended by the builder: write it all in one of the two"
+            "the topology file a.json cannot be extended by the builder: declare everything in one of the two"
         );
     }
 }

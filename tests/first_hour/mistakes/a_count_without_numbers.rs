@@ -1,4 +1,4 @@
-// says: the assertion does not say yet what it expects
+// says: the assertion does not expect anything yet
 // says: name a number of messages, such as `active = 2`
 use servicebus_harness::prelude::*;
 

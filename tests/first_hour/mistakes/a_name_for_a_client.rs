@@ -1,6 +1,6 @@
-// says: is no client of a queue, topic or subscription
+// says: is not a client of a queue, topic or subscription
 // says: an assertion takes the client of an entity: `servicebus.queue("orders")`
-// says: a name does not say in which namespace its entity is
+// says: a name does not identify the namespace of its entity
 use servicebus_harness::prelude::*;
 
 #[tokio::test]

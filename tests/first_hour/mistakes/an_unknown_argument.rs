@@ -1,4 +1,4 @@
-// says: there is no `topologies`; `topology = Topology::…` and `builder = ServiceBus::builder()…` are what there is
+// says: there is no argument `topologies`; allowed are `topology = Topology::…` and `builder = ServiceBus::builder()…`
 use servicebus_harness::prelude::*;
 
 #[servicebus_harness::test(topologies = Topology::new())]

@@ -213,6 +213,6 @@ async fn a_failure_names_the_fault_that_blocked_a_message() {
         .await
         .unwrap_err()
         .to_string();
-    let hint = "hint: a fault kept a message of the test back: the send was rejected with amqp:internal-error";
+    let hint = "hint: a fault blocked a message of the test: the send was rejected with amqp:internal-error";
     assert!(failure.ends_with(hint), "{failure}");
 }

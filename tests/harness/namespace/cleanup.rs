@@ -53,7 +53,7 @@ fn entities_of_a_killed_run_are_deleted_later() {
 fn entities_of_others_are_kept() {
     let refused = async {
         let error = error_of(ServiceBus::builder().topology(orders()).start()).await;
-        let expected = "the namespace has a queue \"orders\" that no test made: remove it, or use a namespace for tests alone";
+        let expected = "the namespace has a queue \"orders\" that no test created: delete it, or use a namespace only for tests";
         assert_eq!(error, expected);
     };
     let test = "cleanup::entities_of_others_are_kept";

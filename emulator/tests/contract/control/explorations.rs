@@ -244,7 +244,7 @@ fn what_cannot_be_explored_is_refused_with_what_can() {
     let answer = bus.http.post(ALL, &request);
     assert_eq!(
         answer.error(400).1,
-        "the token is of version x0, and this harness reads x1: explore again without it, and copy the token that the report then shows"
+        "the token has version x0, but this harness reads x1: explore again without it, and copy the token that the report then shows"
     );
 }
 
@@ -256,7 +256,7 @@ fn a_token_of_another_test_is_reported() {
     let (tokens, report) = explore(&bus, &request, true);
     assert_eq!(tokens, [Value::Null, Value::Null]);
     let text = report["text"].as_str().expect("a text");
-    assert!(text.contains("the token is of another test"), "{text}");
+    assert!(text.contains("the token belongs to another test"), "{text}");
 }
 
 #[test]

@@ -44,10 +44,10 @@ impl Progress {
         let is_other_order = !self.settings.is_statistical && !differ.is_empty();
         if self.key_parts != KeyParts::default() || is_other_order {
             let warning = format!(
-                "two runs without a fault do not do the same{differ}; operations are told apart by less: take ids and times neither from chance nor from the wall clock"
+                "two runs without faults perform different operations{differ}; operations are identified by less: take ids and times neither from random numbers nor from the wall clock"
             );
             if self.settings.is_strict {
-                return self.stop(format!("{warning}, and `strict` was said"));
+                return self.stop(format!("{warning}, and `strict` is set"));
             }
             self.report.warnings.push(warning);
         }
@@ -71,7 +71,7 @@ impl Progress {
         if self.fault_points.is_empty() {
             let connect = match self.settings.is_statistical {
                 true => {
-                    "let the code under test connect with the connection string of a party, which each run tells"
+                    "let the code under test connect with the connection string of a party, which each run names"
                 }
                 false => {
                     "start the code under test by `run.party(\"worker\", async |bus| …)` or `run.job`, and let it connect with `bus.connection_string()`"
@@ -107,7 +107,7 @@ impl Progress {
         {
             let Some(point) = known.iter().find(|point| point.key == *key) else {
                 return self.stop(format!(
-                    "the token {token} names the operation `{key}`, which this test does not do: the token is of another test, or the code has changed since; explore again without it"
+                    "the token {token} names the operation `{key}`, which this test does not perform: the token belongs to another test, or the code has changed since; explore again without it"
                 ));
             };
             plan.faults.push((point.clone(), *effect));

@@ -109,7 +109,7 @@ impl Progress {
             ));
         } else if not_reached > 0 && self.unexpected.is_empty() {
             self.report.warnings.push(format!(
-                "{not_reached} faults were never applied, and say nothing"
+                "{not_reached} faults were never applied, and show nothing"
             ));
         }
     }

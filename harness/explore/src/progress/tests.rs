@@ -58,7 +58,9 @@ fn report(failing_run: Duration) -> serde_json::Value {
         progress.record_outcome(run, outcome);
     }
     let report = progress.report(now);
-    let is_cut = report.text.contains("not repeated: the time was over");
+    let is_cut = report
+        .text
+        .contains("not repeated: the time limit was reached");
     assert_eq!(is_cut, failing_run >= WITHIN, "{}", report.text);
     report.json
 }

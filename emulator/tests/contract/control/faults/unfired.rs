@@ -32,7 +32,7 @@ fn a_fault_that_says_how_it_is_written_has_to_fire() {
     bus.client().send_to("b", &Message::new("m"));
     let expected = "a fault never fired: on(send)\n  1 send came, in other entities\n  scripted at it.py:7\n\
                     a fault never fired: on(x)\n  1 send came, in other entities\n\
-                    hint: have the test do what the fault is on, or take the fault out";
+                    hint: let the test perform the operation of the fault, or remove the fault";
     assert_eq!(problem(&bus), expected);
 
     assert_eq!(bus.http.delete(&format!("{FAULTS}/{other}")).status, 204);

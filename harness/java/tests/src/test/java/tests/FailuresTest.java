@@ -125,7 +125,7 @@ class FailuresTest {
                 "a fault never fired: {\"delivery\":1,\"effect\":\"lose-lock\",\"entity\":\"a\",*\"operation\":\"complete\"*",
                 "  no completion came",
                 "  scripted at tests.FailuresTest$Unfired.never(FailuresTest.java:*)",
-                "hint: have the test do what the fault is on, or take the fault out",
+                "hint: let the test perform the operation of the fault, or remove the fault",
                 "*timeline of test-*");
         shows(failures.get("near"), "only 1 send came, and 1 in other entities", "  scripted at *");
         assertEquals("", failures.get("fired"));
@@ -211,8 +211,8 @@ class FailuresTest {
         assertEquals("", failures.get("holds"));
         assertEquals("", failures.get("listsAndArrays"));
         shows(failures.get("bytes"), "AssertionError: orders: expected no message completed*");
-        shows(failures.get("noText"), "EmulatorException: body is the bytes ff, which is no UTF-8; it takes a text*");
-        shows(failures.get("noJson"), "EmulatorException: body_json has bytes in it, which JSON has not; it takes JSON*");
+        shows(failures.get("noText"), "EmulatorException: body is the bytes ff, which are not UTF-8; it takes a text*");
+        shows(failures.get("noJson"), "EmulatorException: body_json contains bytes, which JSON does not have; it takes JSON*");
         shows(failures.get("fails"),
                 "AssertionError: orders: expected 1 message dead-lettered with reason \"late\", found none within 0.1 s*",
                 "timeline of*",
