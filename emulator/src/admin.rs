@@ -193,7 +193,7 @@ fn request_url(host: &str, head: &Parts, route: &Route, path: &str) -> String {
 /// Returns the header that makes a creation a change; a header that is not text matches nothing.
 fn if_match(headers: &HeaderMap) -> Result<Option<&str>, ServiceError> {
     let unreadable = |_| {
-        let text = "The header 'If-Match' is no text; allowed: *, or the entity's 'ETag'. ";
+        let text = "The header 'If-Match' is not text; allowed: *, or the entity's 'ETag'. ";
         ServiceError::new(StatusCode::PRECONDITION_FAILED, text)
     };
     let written = headers.get(IF_MATCH).map(HeaderValue::to_str);

@@ -286,7 +286,7 @@ impl Store {
         &self.path
     }
 
-    /// Stores the resources of Azure Resource Manager that are no namespaces or entities.
+    /// Stores the resources of Azure Resource Manager that are not namespaces or entities.
     pub(crate) fn append_resources(&self, row: Vec<u8>) {
         self.append_row(vec![load::RESOURCES], row);
     }

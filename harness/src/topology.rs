@@ -144,8 +144,8 @@ impl Topology {
     /// let topology = Topology::file("fixtures/orders.json")
     ///     .message("orders", "the first")
     ///     .message("orders", Message::from("later").scheduled_in(Duration::from_secs(600)))
-    ///     .dead_letter("orders", "not json", "Rejected", "it is no order")
-    ///     .dead_letter("prices/Subscriptions/eu", "-1", "Rejected", "it is no price");
+    ///     .dead_letter("orders", "not json", "Rejected", "it is not an order")
+    ///     .dead_letter("prices/Subscriptions/eu", "-1", "Rejected", "it is not a price");
     /// ```
     pub fn message(mut self, entity: impl Into<String>, message: impl Into<Message>) -> Self {
         self.messages.push(DeclaredMessage {

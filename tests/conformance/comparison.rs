@@ -25,7 +25,7 @@ const PART: [&str; 8] = [
     "conformance::status::a_sender_to_a_missing",
     "conformance::topics::rules::an_action_modifies_its_copy_and_sets_the_rule_name",
 ];
-/// What is no case, because it runs cases.
+/// What is not a case, because it runs cases.
 const RUNNERS: [&str; 3] = [
     "conformance::comparison::",
     "conformance::transports::",

@@ -123,7 +123,7 @@ fn the_image_has_oci_labels() {
     assert_eq!(label("licenses"), "MIT OR Apache-2.0");
     let revision = label("revision");
     let is_commit = revision.len() == 40 && revision.chars().all(|digit| digit.is_ascii_hexdigit());
-    assert!(is_commit, "{revision:?} is no commit");
+    assert!(is_commit, "{revision:?} is not a commit");
 }
 
 #[test]

@@ -104,7 +104,7 @@ async fn declared_messages_exist_at_the_start() {
         .queue(carts)
         .message("orders", "the first")
         .message("orders", later)
-        .dead_letter("orders", "not json", "Rejected", "it is no order")
+        .dead_letter("orders", "not json", "Rejected", "it is not an order")
         .dead_letter("carts", Message::from("add").session_id("7"), "Old", "");
     let servicebus = ServiceBus::builder().topology(topology).start().await;
     let orders = servicebus.queue("orders");

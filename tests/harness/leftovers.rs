@@ -58,7 +58,7 @@ fn until_nothing_is_left(before: Resources) {
 /// Runs what a child has to do, and expects that it leaves nothing.
 fn assert_leaves_nothing(test: &str, part: impl Fn()) {
     if built::is_child() {
-        // Once before counting: what is made once in a process is no leftover.
+        // Once before counting: what is made once in a process is not a leftover.
         part();
         let before = Resources::now();
         part();

@@ -230,7 +230,7 @@ async fn each_present_message_is_listed_with_its_difference() {
     let failed = orders.expect_dead_lettered().body_json(json!({}));
     let text = failed.within(SHORT).await.unwrap_err().to_string();
     assert!(
-        text.contains("(message-id o-18): reason \"Rejected\", body is no JSON\n"),
+        text.contains("(message-id o-18): reason \"Rejected\", body is not JSON\n"),
         "{text}"
     );
 }

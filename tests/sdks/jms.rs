@@ -232,7 +232,7 @@ async fn run_all<T: AsRef<str>>(client: Client, cases: &[T]) {
     }
     let mut failed = Vec::new();
     while let Some(ended) = running.join_next().await {
-        failed.extend(ended.expect("a case that fails is no panic"));
+        failed.extend(ended.expect("a case that fails is not a panic"));
     }
     let names = || failed.iter().map(|(case, _)| &**case).collect::<Vec<_>>();
     let outputs = || {

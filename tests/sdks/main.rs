@@ -9,7 +9,7 @@
 //! threads of its process. When a case has passed, the broker's record is judged too. The cases of one topic are one
 //! test per SDK, which names those that failed.
 //!
-//! `cargo test` runs a few cases of each SDK (`smoke`), and what is no matrix; the feature `matrices` adds the rest.
+//! `cargo test` runs a few cases of each SDK (`smoke`), and what is not a matrix; the feature `matrices` adds the rest.
 //!
 //! JMS is in `jms`: Qpid JMS and Microsoft's libraries, beside an embedded Artemis, the control.
 //!

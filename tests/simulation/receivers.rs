@@ -202,7 +202,7 @@ impl Worker {
             return Ok(Some((arrival, outcome)));
         }
         let lock = token(delivery.delivery_tag())
-            .ok_or_else(|| ExchangeFailed("a tag is no token".into()))?;
+            .ok_or_else(|| ExchangeFailed("a tag is not a token".into()))?;
         self.settle_by_request(place, &arrival, lock, &outcome)
             .await?;
         Ok(None)
@@ -216,7 +216,7 @@ impl Worker {
     ) -> Exchange<()> {
         let until = arrival.locked_until.unwrap_or(0);
         let lock = token(delivery.delivery_tag())
-            .ok_or_else(|| ExchangeFailed("a tag is no token".into()))?;
+            .ok_or_else(|| ExchangeFailed("a tag is not a token".into()))?;
         let body = map([("lock-tokens", tokens(lock))]);
         let client = self.client();
         let mut answer = client

@@ -1,7 +1,7 @@
 //! The engine: one peer's connection from its first byte to its last.
 //!
 //! This file has its state and the read-only calls; each operation of the protocol has a file of its own. Invariant: there
-//! are no sessions after `ConnectionState::Closing` or `ConnectionState::Closed` is entered, so that later calls have
+//! are not sessions after `ConnectionState::Closing` or `ConnectionState::Closed` is entered, so that later calls have
 //! nothing to act on.
 
 mod attach;

@@ -114,7 +114,7 @@ impl Parser<'_> {
         let digits = &rest[..end.map_or(rest.len(), |end| end + 1)];
         self.at += digits.len();
         let number = digits.parse().map(Expression::Number);
-        number.map_err(|_| format!("{digits} is no number of 64 bits"))
+        number.map_err(|_| format!("{digits} is not a number of 64 bits"))
     }
 
     fn word(&mut self) -> String {

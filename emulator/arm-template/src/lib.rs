@@ -121,10 +121,10 @@ fn read(text: &str, max_bytes: u64) -> Result<Value, String> {
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
-    let parsed = parsed.map_err(|error| format!("the template is no JSON: {error}"))?;
+    let parsed = parsed.map_err(|error| format!("the template is not JSON: {error}"))?;
     let value = parsed.value.map(|value| value_of(&value));
     let value = value.filter(Value::is_object);
-    value.ok_or_else(|| "the template is no JSON object".to_owned())
+    value.ok_or_else(|| "the template is not a JSON object".to_owned())
 }
 
 fn value_of(value: &ast::Value<'_>) -> Value {

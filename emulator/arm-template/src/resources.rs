@@ -84,7 +84,7 @@ fn typed(
             }
             None => report.problem(
                 format!("parameters.{name}"),
-                format!("{value:?} is no value of its type {kind}"),
+                format!("{value:?} is not a value of its type {kind}"),
             ),
         }
     }
@@ -131,7 +131,7 @@ impl Walk<'_> {
         if !kind.starts_with(PROVIDER) && kind != DEPLOYMENT {
             self.report.note(
                 at,
-                format!("{written} is no resource of Service Bus and is left out"),
+                format!("{written} is not a resource of Service Bus and is left out"),
             );
             return;
         }
@@ -205,7 +205,7 @@ impl Walk<'_> {
             return;
         };
         let Value::String(name) = name else {
-            let message = format!("{name} is no name; allowed: a string");
+            let message = format!("{name} is not a name; allowed: a string");
             return self.report.problem(format!("{at}.name"), message);
         };
         let name = match own.name.as_str() {
@@ -216,7 +216,7 @@ impl Walk<'_> {
         let kind = own.kind[PROVIDER.len()..].to_owned();
         if names.len() != kind.split('/').count() || names.iter().any(String::is_empty) {
             let message = format!(
-                "{name:?} is no name of a resource of the type {kind}: each part of the type has one"
+                "{name:?} is not a name of a resource of the type {kind}: each part of the type has one"
             );
             return self.report.problem(format!("{at}.name"), message);
         }

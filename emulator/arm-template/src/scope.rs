@@ -56,8 +56,8 @@ impl<'a> Scope<'a> {
                 Err(plain) => Ok(plain.into()),
                 Ok(body) => {
                     let parsed = expression::parse(body);
-                    let parsed =
-                        parsed.map_err(|error| format!("{text:?} is no expression: {error}"))?;
+                    let parsed = parsed
+                        .map_err(|error| format!("{text:?} is not an expression: {error}"))?;
                     self.expression(&parsed, depth + 1)
                 }
             },

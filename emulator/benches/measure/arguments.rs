@@ -98,6 +98,6 @@ fn role(arguments: &[String]) -> Order {
         (Some("round-trip"), Some(messages)) => {
             Order::RoundTrip(messages.parse().expect("a number of messages"))
         }
-        other => panic!("{other:?} is no role"),
+        other => panic!("{other:?} is not a role"),
     }
 }

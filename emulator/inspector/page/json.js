@@ -4,7 +4,7 @@
 const DEEPEST = 100;
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
-/** The tokens of a text, or null where it is no JSON. @param {string | null | undefined} text @returns {string[] | null} */
+/** The tokens of a text, or null where it is not JSON. @param {string | null | undefined} text @returns {string[] | null} */
 export function tokens(text) {
   if (!text || !/^\s*[[{"\d\-tfn]/.test(text)) return null;
   try {

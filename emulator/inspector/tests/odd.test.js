@@ -94,7 +94,7 @@ journey("More than a mebibyte is not shown, and saved", PREMIUM, async (page, sh
   assert.equal((await stat(await download.path())).size, text.length);
 });
 
-journey("What is no text is shown as bytes", topology("orders"), async (page, shop) => {
+journey("What is not text is shown as bytes", topology("orders"), async (page, shop) => {
   await shop.send("orders", { id: "bytes", body: Buffer.from([0xc3, 0x28, 0xff]) });
   const shown = await body(page, shop);
   assert.match(await shown.innerText(), /c3 28 ff/);

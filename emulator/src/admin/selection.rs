@@ -222,7 +222,7 @@ impl Parser {
                 let property = Property::named(&name)?;
                 let operator = self.operator()?;
                 let value = self.next().ok_or_else(|| malformed("it ends too early"))?;
-                let wrong = malformed(&format!("{value} is no value of {name}"));
+                let wrong = malformed(&format!("{value} is not a value of {name}"));
                 let value = property.literal(&value).ok_or(wrong)?;
                 Ok(Selection::Is(property, operator, value))
             }

@@ -280,7 +280,7 @@ fn bad_arguments_are_refused() {
 
 #[test]
 fn help_shows_what_a_newcomer_needs() {
-    let help = parse(&["--help"]).expect_err("help is no command");
+    let help = parse(&["--help"]).expect_err("help is not a command");
     assert_eq!(help.exit_code(), 0);
     let help = help.to_string();
     let default = ConnectionString::for_emulator("localhost", None, &Key::well_known());

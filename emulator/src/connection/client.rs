@@ -182,7 +182,7 @@ impl Client {
         namespace.is_some_and(|namespace| namespace.config.token_check == TokenCheck::None)
     }
 
-    /// Checks the kind of entity that a client expects; a value that is no int is ignored (spec/observed.md 60).
+    /// Checks the kind of entity that a client expects; a value that is not an int is ignored (spec/observed.md 60).
     pub(crate) fn check_entity_type(
         &self,
         kind: EntityKind,

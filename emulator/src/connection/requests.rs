@@ -205,7 +205,7 @@ impl ClientConnection {
             .topic()
             .and_then(|(topic, _)| namespace.entity(&topic));
         let topic = topic.ok_or_else(|| {
-            let text = format!("'{}' is no subscription: it has no rules.", entity.path);
+            let text = format!("'{}' is not a subscription: it has no rules.", entity.path);
             ServiceError::new(Condition::NotAllowed, text)
         })?;
         // A new rule counts as a use of the subscription (semantics §5).

@@ -19,7 +19,7 @@ pub(super) const JOURNAL_FILE: &str = "journal";
 /// The file with the version of the format, written once the store is complete.
 pub(super) const FORMAT_FILE: &str = "FORMAT";
 const FORMAT_PREFIX: &str = "servicebus-emulator data ";
-/// The version of the format. Version 1 has no journal, that of version 2 is no ring, and that of version 3 may be empty.
+/// The version of the format. Version 1 has no journal, that of version 2 is not a ring, and that of version 3 may be empty.
 pub(super) const VERSION: u32 = 4;
 
 /// Creates the store of a directory that has none, atomically: a process that is killed meanwhile leaves none. Returns whether the
@@ -61,7 +61,7 @@ pub(super) fn check_lengths(directory: &Path, version: Option<u32>) -> Result<()
     match fs::metadata(&journal) {
         Ok(found) if version > 3 && (found.len() == 0 || found.len() % GROWTH as u64 != 0) => {
             let reason = format!(
-                "it was cut: it has {} bytes, which are no multiple of {GROWTH}",
+                "it was cut: it has {} bytes, which are not a multiple of {GROWTH}",
                 found.len()
             );
             Err(damaged(journal, reason))

@@ -89,7 +89,7 @@ fn check_host(shared: &Shared, host: &str) -> Result<(), ApiError> {
         None => String::new(),
     };
     let host = quote(host);
-    let message = format!("the Host {host:?} is no name of this emulator{advice}");
+    let message = format!("the Host {host:?} is not a name of this emulator{advice}");
     let status = StatusCode::MISDIRECTED_REQUEST;
     Err(ApiError::new(status, "unknown-host", message))
 }

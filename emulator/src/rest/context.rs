@@ -235,7 +235,7 @@ impl Rejection {
         });
         let text = match &refusal.error {
             Some(error) => error.to_string(),
-            None => "The authorization header was not found, or is no text".to_owned(),
+            None => "The authorization header was not found, or is not text".to_owned(),
         };
         Self::unauthorized(refusal.sub_code, &String::from_iter(name), &text)
     }

@@ -154,8 +154,9 @@ fn headers(variable: &str, text: &str) -> Result<Vec<(HeaderName, HeaderValue)>,
         let header = HeaderName::from_str(&name)
             .ok()
             .zip(HeaderValue::from_str(&value).ok());
-        header
-            .ok_or_else(|| format!("{variable}: {name:?} is no header of HTTP, or its value none"))
+        header.ok_or_else(|| {
+            format!("{variable}: {name:?} is not a header of HTTP, or its value none")
+        })
     });
     read.collect()
 }

@@ -91,7 +91,7 @@ impl Selector {
         if let Some(expected) = &self.body_json {
             differences.extend(match message.body_json() {
                 Ok(found) => json::difference(expected, &found),
-                Err(_) => Some("body is no JSON".to_owned()),
+                Err(_) => Some("body is not JSON".to_owned()),
             });
         }
         if self.has_predicate

@@ -151,7 +151,7 @@ impl LockedMessage {
                     renew.await
                 }
                 None => {
-                    let text = "the delivery tag is no lock token";
+                    let text = "the delivery tag is not a lock token";
                     Err(AmqpError::Protocol(text.to_owned()))
                 }
             };

@@ -66,7 +66,7 @@ fn panic_text(output: &str) -> Option<String> {
     let lines = rest.lines().skip(1);
     let rendered = lines.take_while(|line| !ENDS.iter().any(|end| line.starts_with(end)));
     let text = Vec::from_iter(rendered).join("\n");
-    // Where in the suite it was is no behaviour of a target.
+    // Where in the suite it was is not a behaviour of a target.
     let text = text
         .lines()
         .filter(|line| !line.trim_start().starts_with("at tests/"));

@@ -12,7 +12,7 @@ use crate::world::{Ids, NOW};
 use crate::{Input, altered, altered_text, message};
 
 /// How many times longer an answer may be than its message, and by how much beside that: escapes make six characters of
-/// one byte, keys that are no texts are written as texts, and instants as dates.
+/// one byte, keys that are not texts are written as texts, and instants as dates.
 const FACTOR: usize = 64;
 const OVERHEAD: usize = 2048;
 

@@ -61,7 +61,7 @@ pub fn build(
     mutants: &[Mutant],
     package: &str,
 ) -> Outcome<(BTreeSet<usize>, Vec<Binary>)> {
-    // An iterator of another type is no value of a function that returns one.
+    // An iterator of another type is not a value of a function that returns one.
     let is_iterator = |mutant: &Mutant| mutant.replacement.contains("::std::iter::");
     let numbers = 0..mutants.len();
     let mut fitting: BTreeSet<usize> = numbers.filter(|at| !is_iterator(&mutants[*at])).collect();

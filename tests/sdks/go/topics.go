@@ -222,7 +222,7 @@ func topicsForwards(bus *Bus) {
 	expect("body", body(call), "call")
 	expect("message id", call.MessageID, "c-1")
 	expect("application properties", call.ApplicationProperties, Values{"n": int64(1)})
-	expect("source of a message that is no dead letter", call.DeadLetterSource, (*string)(nil))
+	expect("source of a message that is not a dead letter", call.DeadLetterSource, (*string)(nil))
 	orders.complete(call)
 	complaints := bus.subscriber("calls", "complaints")
 	complaints.abandon(complaints.one())

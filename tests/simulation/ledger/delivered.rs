@@ -147,7 +147,7 @@ impl Records {
             Some("MessagingEntityDisabledException") => owner == FULL_TARGET,
             Some(reason) => self.copies[&(arrival.key, owner)].reasons.contains(reason),
         };
-        (!may_be).then(|| format!("it is no dead letter for the reason {reason:?}"))
+        (!may_be).then(|| format!("it is not a dead letter for the reason {reason:?}"))
     }
 
     /// Whether it comes in the order of its sender, and of its session.

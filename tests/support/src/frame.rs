@@ -67,7 +67,7 @@ impl Frame {
     pub fn number(&self, index: usize) -> u32 {
         match self.field(index) {
             Value::Uint(number) => *number,
-            other => panic!("field {index} is no uint but {other:?}: {self:?}"),
+            other => panic!("field {index} is not a uint but {other:?}: {self:?}"),
         }
     }
 
@@ -76,7 +76,7 @@ impl Frame {
         match self.field(index) {
             Value::Bool(flag) => *flag,
             Value::Null => false,
-            other => panic!("field {index} is no boolean but {other:?}: {self:?}"),
+            other => panic!("field {index} is not a boolean but {other:?}: {self:?}"),
         }
     }
 

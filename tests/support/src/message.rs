@@ -174,7 +174,7 @@ impl Received {
         match self.section(code) {
             Some(Value::List(fields)) => fields.get(index).cloned().unwrap_or_default(),
             None => Value::Null,
-            other => panic!("section 0x{code:x} is no list: {other:?}"),
+            other => panic!("section 0x{code:x} is not a list: {other:?}"),
         }
     }
 
@@ -182,7 +182,7 @@ impl Received {
         match self.section(code) {
             Some(Value::Map(map)) => map.get(key).cloned().unwrap_or_default(),
             None => Value::Null,
-            other => panic!("section 0x{code:x} is no map: {other:?}"),
+            other => panic!("section 0x{code:x} is not a map: {other:?}"),
         }
     }
 
@@ -255,7 +255,7 @@ impl Received {
     pub fn data(&self) -> Vec<u8> {
         match self.section(DATA) {
             Some(Value::Binary(bytes)) => bytes.to_vec(),
-            other => panic!("the body is no data: {other:?}"),
+            other => panic!("the body is not data: {other:?}"),
         }
     }
 

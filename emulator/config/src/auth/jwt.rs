@@ -62,7 +62,7 @@ pub(crate) fn check(token: &str, now: i64) -> Result<i64, TokenError> {
 pub(crate) fn verify(token: &str, keys: &KeySet, now: i64) -> Result<i64, TokenError> {
     let parts = Parts::read(token)?;
     let header: Header = serde_json::from_slice(&parts.header).map_err(|_| {
-        TokenError::Malformed("the header of the JSON web token is no JSON with an algorithm")
+        TokenError::Malformed("the header of the JSON web token is not JSON with an algorithm")
     })?;
     let id = header.kid.as_deref();
     if !keys.verifies(&header.alg, id, parts.signed, &parts.signature) {
@@ -148,7 +148,7 @@ impl<'a> Parts<'a> {
 }
 
 fn no_expiry() -> TokenError {
-    TokenError::Malformed("the claims of the JSON web token are no JSON with a number exp")
+    TokenError::Malformed("the claims of the JSON web token are not JSON with a number exp")
 }
 
 #[cfg(test)]

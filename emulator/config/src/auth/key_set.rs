@@ -133,13 +133,13 @@ impl KeySet {
 fn not_a_set(error: &serde_json::Error) -> String {
     let reason = match error.classify() {
         Category::Data => "a member is missing or of another type",
-        Category::Io | Category::Syntax | Category::Eof => "this is no JSON",
+        Category::Io | Category::Syntax | Category::Eof => "this is not JSON",
     };
     let place = match (error.line(), error.column()) {
         (0, _) => String::new(),
         (line, column) => format!(" at line {line}, column {column}"),
     };
-    format!("it is no JSON web key set{place}: {reason}")
+    format!("it is not a JSON web key set{place}: {reason}")
 }
 
 impl PublicKey {

@@ -119,8 +119,7 @@ fn add(namespaces: &mut Vec<Namespace>, resource: &Resource, report: &mut Report
 
 fn check_namespace(name: &str, path: &str, report: &mut Report) {
     if !is_namespace_name(name) {
-        let message =
-            format!("{name:?} is no legal name of a namespace; allowed: {NAMESPACE_NAMES}");
+        let message = format!("{name:?} is not a valid namespace name; allowed: {NAMESPACE_NAMES}");
         report.problem(format!("{path}.name"), message);
     }
 }
@@ -306,7 +305,7 @@ fn entity(kind: EntityKind, resource: &Resource, tier: Tier, report: &mut Report
     for key in read.unknown {
         report.note(
             at(&key),
-            "it is no property that is known here, and is left out",
+            "it is not a property that is known here, and is left out",
         );
     }
     if let Some(problem) = kind.problem(name, tier) {
@@ -364,7 +363,7 @@ fn report_illegal_name(kind: EntityKind, name: &str, resource: &Resource, report
     if let Err(error) = legal {
         report.problem(
             format!("{}.name", resource.path),
-            format!("{name:?} is no legal name: {error}"),
+            format!("{name:?} is not a valid name: {error}"),
         );
     }
 }

@@ -160,12 +160,12 @@ fn an_unreadable_value_is_reported_with_its_path() {
         (
             "q",
             json!({}),
-            "resources[0].name: \"q\" is no name of a resource of the type namespaces/queues: each part of the type has one",
+            "resources[0].name: \"q\" is not a name of a resource of the type namespaces/queues: each part of the type has one",
         ),
         (
             "[concat('x', '/q']",
             json!({}),
-            "resources[0].name: \"[concat('x', '/q']\" is no expression: it ends where , or ) should be",
+            "resources[0].name: \"[concat('x', '/q']\" is not an expression: it ends where , or ) should be",
         ),
         (
             "[concat('x/q', copyIndex())]",
@@ -181,7 +181,7 @@ fn an_unreadable_value_is_reported_with_its_path() {
     );
     assert_eq!(
         problems(&queue("x/q", json!({})), &[("n", "many")]),
-        "parameters.n: \"many\" is no value of its type int"
+        "parameters.n: \"many\" is not a value of its type int"
     );
     assert_eq!(
         problems(&json!({"resources": []}), &[]),
@@ -193,9 +193,9 @@ fn an_unreadable_value_is_reported_with_its_path() {
 fn what_is_no_template_is_refused() {
     let deep = "[".repeat(100_000);
     for (text, expected) in [
-        ("{", "the template is no JSON"),
-        ("[]", "the template is no JSON object"),
-        (deep.as_str(), "the template is no JSON"),
+        ("{", "the template is not JSON"),
+        ("[]", "the template is not a JSON object"),
+        (deep.as_str(), "the template is not JSON"),
     ] {
         let problem = import(text, &BTreeMap::new()).unwrap_err().to_string();
         assert!(problem.starts_with(expected), "{problem}");
@@ -236,7 +236,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
         "0 is not allowed in mod",
         "a divisor other than 0",
     ),
-    ("first(createArray())", "null is no name", "a string"),
+    ("first(createArray())", "null is not a name", "a string"),
     (
         "string(first(createArray()))",
         "null is not allowed in string",

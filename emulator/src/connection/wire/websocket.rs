@@ -296,7 +296,7 @@ mod tests {
                     continue;
                 }
             };
-            let message = message.expect("it goes on").expect("it is no error");
+            let message = message.expect("it goes on").expect("it is not an error");
             if let Message::Binary(bytes) = message {
                 received.extend_from_slice(&bytes);
             } else {

@@ -125,7 +125,7 @@ pub(crate) fn edit(message: &mut AmqpMessage, changes: &Value) -> Result<(), Mes
     let changes = changes.as_object();
     for (name, change) in changes.ok_or("edit: it must be an object")? {
         let index = SECTIONS.iter().position(|known| known == name);
-        let index = index.ok_or_else(|| format!("edit: {name:?} is no section of a message"))?;
+        let index = index.ok_or_else(|| format!("edit: {name:?} is not a section of a message"))?;
         let section = &mut *sections_mut(message)[index];
         match (change, section.take()) {
             (Value::Null, _) => {}

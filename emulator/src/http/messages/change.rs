@@ -87,7 +87,7 @@ pub(crate) async fn resubmit(
         (Some(to), _) => target(&namespace, "to", to)?,
         (None, SubQueue::DeadLetter | SubQueue::TransferDeadLetter) => Arc::clone(&source),
         (None, SubQueue::Active) => {
-            let allowed = "the address where they go, as their entity is no dead-letter queue";
+            let allowed = "the address where they go, as their entity is not a dead-letter queue";
             return Err(ApiError::not_allowed("to", Value::Null, allowed));
         }
     };

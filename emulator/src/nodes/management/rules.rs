@@ -168,7 +168,7 @@ fn action(description: &[u8]) -> Result<Option<Action>, ServiceError> {
     let Some(action) = action else {
         return Ok(None);
     };
-    // A map without an expression is no action; anything else must not be ignored.
+    // A map without an expression is not an action; anything else must not be ignored.
     let is_map = Reader::new(action).map().is_ok();
     let expression = match entry(action, "expression") {
         None if is_map => return Ok(None),

@@ -27,7 +27,7 @@ fn ruled() -> Bus {
     Bus::configured(&topic(&json!({}), &[("s", rules)]))
 }
 
-/// Posts bytes that are no text.
+/// Posts bytes that are not text.
 fn post(bus: &Bus, subscription: &str, body: &[u8]) -> Answer {
     let path = "/$emulator/v1/namespaces/sbemulatorns/explain";
     let mut request = format!(
@@ -317,7 +317,10 @@ fn every_subscription_of_a_topic_is_explained_at_once() {
     let answer = ask("topic=t").ok();
     assert_eq!(explain("topic=t", told).ok(), answer);
     let refused = explain("topic=t", r#"{"header":{"priority":300}}"#);
-    assert_ends_with(refused.error_with(400, "invalid-body"), "300 is no ubyte");
+    assert_ends_with(
+        refused.error_with(400, "invalid-body"),
+        "300 is not a ubyte",
+    );
     assert_eq!(answer["rules"], json!([]));
     let [cheap, red] = answer["subscriptions"]
         .as_array()

@@ -96,5 +96,5 @@ fn only_the_import_map_of_the_page_runs_beside_its_files() {
 fn the_page_keeps_to_its_budget() {
     let size: usize = ASSETS.iter().map(|asset| asset.content.len()).sum();
     assert!(size <= BUDGET, "{size} bytes of at most {BUDGET}");
-    assert!(size > BUDGET / 10, "{size} bytes are no page");
+    assert!(size > BUDGET / 10, "{size} bytes are not a page");
 }

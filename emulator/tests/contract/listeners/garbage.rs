@@ -1,4 +1,4 @@
-//! Input that is no protocol, or half of one: bounded, and logged once.
+//! Input that is not a protocol, or half of one: bounded, and logged once.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::time::Duration;

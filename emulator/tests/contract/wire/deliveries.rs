@@ -82,7 +82,7 @@ fn annotations(message: &Received) -> (Vec<String>, Option<usize>) {
     };
     let names = map(0x72).into_iter().flatten().map(|(name, _)| match name {
         Value::Symbol(name) => name.to_string(),
-        other => panic!("{other:?} is no symbol"),
+        other => panic!("{other:?} is not a symbol"),
     });
     (names.collect(), map(0x71).map(|map| map.len()))
 }

@@ -104,7 +104,7 @@ fn a_duplicate_is_accepted_and_dropped() {
     let two = batch(&["b", "b", "a"].map(|id| Message::new(id).encode()));
     let id = peer.transfer(&sender, BATCH, false, &two);
     assert_eq!(peer.outcome(&sender, id), Ok(()));
-    // Ids are case-sensitive, and a message without one is no duplicate.
+    // Ids are case-sensitive, and a message without one is not a duplicate.
     peer.send(&sender, &Message::new("A"));
     peer.send(&sender, &Message::default().body("x"));
     peer.send(&sender, &Message::default().body("x"));

@@ -9,7 +9,7 @@ fn sending() -> (Bus, Peer, Link) {
     (bus, peer, sender)
 }
 
-/// Payloads that are no messages.
+/// Payloads that are not messages.
 fn malformed() -> Vec<(&'static str, Vec<u8>)> {
     let good = Message::new("m").encode();
     let deep = Message::request(text("m"), Value::Null, nested(40)).encode();
@@ -23,7 +23,7 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
             b"\x00\x53\x75\xa0\x01x\x00\x53\x77\x45".to_vec(),
         ),
         (
-            "properties that are no list",
+            "properties that are not a list",
             b"\x00\x53\x73\xa1\x01x\x00\x53\x75\xa0\x00".to_vec(),
         ),
         ("a length past the end", b"\x00\x53\x75\xa0\xff.".to_vec()),

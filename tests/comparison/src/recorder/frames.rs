@@ -7,7 +7,7 @@ const HEADER: usize = 8;
 /// Longest frame that is decoded, in bytes; clients agree on 64 KiB, or on 1 MiB.
 const MAX_FRAME: usize = 2 * 1024 * 1024;
 
-/// The bytes of one direction that are no whole frame yet.
+/// The bytes of one direction that are not a whole frame yet.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     left: BytesMut,

@@ -205,7 +205,7 @@ async function forwards(bus) {
   const [call] = await receive(orders);
   expect("message", [text(call), call.messageId], ["call", "c-1"]);
   expect("application properties", call.applicationProperties, { n: 1 });
-  expect("source of a message that is no dead letter", call.deadLetterSource, undefined);
+  expect("source of a message that is not a dead letter", call.deadLetterSource, undefined);
   await orders.completeMessage(call);
   const complaints = bus.subscriber("calls", "complaints");
   const [complaint] = await receive(complaints);

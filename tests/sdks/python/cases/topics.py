@@ -203,7 +203,7 @@ async def forwards(bus):
         (message,) = await receive(receiver)
         expect("message", (body(message), message.message_id), (b"call", "c-1"))
         expect("application properties", message.application_properties, {b"n": 1})
-        expect("source of a message that is no dead letter", message.dead_letter_source, None)
+        expect("source of a message that is not a dead letter", message.dead_letter_source, None)
         await receiver.complete_message(message)
     async with bus.subscriber("calls", "complaints") as receiver:
         (message,) = await receive(receiver)

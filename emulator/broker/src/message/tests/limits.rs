@@ -39,7 +39,7 @@ fn a_value_has_at_most_32_kib() {
         assert_eq!(refused, MessageError::PropertyTooLarge { name, size });
     }
     let footer = annotated(0x78, &text(VALUE + 1));
-    parse(footer).expect("the footer is no header");
+    parse(footer).expect("the footer is not a header");
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn a_duplicate_is_dropped_once_for_all_subscriptions() {
     world.send("t", "1");
     assert_eq!(world.send("t", "1"), SequenceNumber(0));
     assert_eq!(world.queued(A), ["1"]);
-    assert_eq!(world.queued(B), ["1", "1"], "copies are no duplicates");
+    assert_eq!(world.queued(B), ["1", "1"], "copies are not duplicates");
     world.advance(secs(60));
     world.send("t", "1");
     assert_eq!(world.queued(A), ["1", "1"]);

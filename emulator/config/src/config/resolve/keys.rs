@@ -191,7 +191,7 @@ fn read(file: &Path) -> Result<String, String> {
         return Err("it is a directory".to_owned());
     }
     if !kind.is_file() {
-        return Err("it is no regular file, but a pipe, socket or device".to_owned());
+        return Err("it is not a regular file, but a pipe, socket or device".to_owned());
     }
     let mut bytes = Vec::new();
     let read =

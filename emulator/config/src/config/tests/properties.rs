@@ -177,7 +177,7 @@ fn legal() -> impl Strategy<Value = EntityDescription> {
     )
 }
 
-/// Returns a valid value that is no default.
+/// Returns a valid value that is not a default.
 fn unusual(property: &Property) -> PropertyValue {
     let (least, most) = property.bounds.unwrap_or_default();
     let middle = least + most.min(100_000) / 2;

@@ -90,11 +90,11 @@ fn what_is_no_regular_file_is_refused_without_opening_it() {
     for (file, expected) in [
         (
             fifo.as_path(),
-            ": it is no regular file, but a pipe, socket or device",
+            ": it is not a regular file, but a pipe, socket or device",
         ),
         (
             Path::new("/dev/zero"),
-            ": it is no regular file, but a pipe, socket or device",
+            ": it is not a regular file, but a pipe, socket or device",
         ),
         (directory.as_path(), ": it is a directory"),
         (large.as_path(), ": it is larger than 1 MiB"),

@@ -140,7 +140,7 @@ pub(crate) fn write(value: &Value, plain: &str, out: &mut Vec<u8>) -> Result<(),
         }
         Value::Object(_) | Value::Array(_) => {
             return Err(
-                "a value that is no text, number, boolean or null is an object with one member, named by \
+                "a value that is not text, number, boolean or null is an object with one member, named by \
                  its AMQP type"
                     .to_owned(),
             );
@@ -221,7 +221,7 @@ fn write_compound(name: &str, value: &Value, out: &mut Vec<u8>) -> Result<(), St
         let parts = match pair {
             Some(pair) if pair.len() == 2 => pair.as_slice(),
             _ if name == "list" => std::slice::from_ref(item),
-            _ => return Err(format!("{item} is no pair of a key and a value")),
+            _ => return Err(format!("{item} is not a pair of a key and a value")),
         };
         count += parts.len() as u32;
         parts

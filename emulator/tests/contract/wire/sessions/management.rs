@@ -24,7 +24,7 @@ fn page(peer: &mut Peer, node: &Node, since: i64, skip: i32, top: i32) -> Reply 
 #[test]
 fn sessions_with_messages_are_listed_page_by_page() {
     let bus = Bus::with_sessions();
-    // The marker is no instant of the namespace.
+    // The marker is not an instant of the namespace.
     bus.http.advance(86_400.0);
     let (mut peer, node) = bus.node("q/$management");
     let none = page(&mut peer, &node, WITH_MESSAGES, 0, 100);

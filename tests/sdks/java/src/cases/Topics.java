@@ -210,7 +210,7 @@ final class Topics {
         Expect.equal("body", body(call), "call");
         Expect.equal("message id", call.getMessageId(), "c-1");
         Expect.equal("application properties", call.getApplicationProperties(), Map.of("n", 1L));
-        Expect.equal("source of a message that is no dead letter", call.getDeadLetterSource(), null);
+        Expect.equal("source of a message that is not a dead letter", call.getDeadLetterSource(), null);
         orders.complete(call);
         Receiver complaints = namespace.subscriber("calls", "complaints");
         complaints.abandon(complaints.one());

@@ -88,17 +88,17 @@ final class Trust extends X509ExtendedTrustManager {
 
     @Override
     public void checkClientTrusted(X509Certificate[] chain, String type, SSLEngine engine) throws CertificateException {
-        throw new CertificateException("this is no server");
+        throw new CertificateException("this is not a server");
     }
 
     @Override
     public void checkClientTrusted(X509Certificate[] chain, String type, Socket socket) throws CertificateException {
-        throw new CertificateException("this is no server");
+        throw new CertificateException("this is not a server");
     }
 
     @Override
     public void checkClientTrusted(X509Certificate[] chain, String type) throws CertificateException {
-        throw new CertificateException("this is no server");
+        throw new CertificateException("this is not a server");
     }
 
     @Override

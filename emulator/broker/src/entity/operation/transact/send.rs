@@ -6,7 +6,7 @@
 //!
 //! The via entity accepts messages together with the rest of the transaction there, and forwards them in order, into its
 //! transfer dead-letter queue where that fails (decision D3). They bypass its duplicate detection and its own forwarding,
-//! and passing it is no hop.
+//! and passing it is not a hop.
 
 use super::{Partition, TransactError, Transaction, Work};
 use crate::context::Context;
