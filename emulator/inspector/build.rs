@@ -1,4 +1,4 @@
-//! Makes the tables of the page's files: as they are sent, packed by the feature `gzip`, and as text.
+//! Creates the tables of the page's files: as the emulator sends them, compressed with the feature `gzip`, and as text.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut hasher = DefaultHasher::new();
         content.hash(&mut hasher);
         let file = out.join(index.to_string());
-        fs::write(&file, sent(content)?)?;
+        fs::write(&file, encode(content)?)?;
         let name = path
             .strip_prefix("page")?
             .to_string_lossy()
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 #[cfg(feature = "gzip")]
-fn sent(content: Vec<u8>) -> Result<Vec<u8>, Box<dyn Error>> {
+fn encode(content: Vec<u8>) -> Result<Vec<u8>, Box<dyn Error>> {
     use std::io::Write as _;
 
     use flate2::Compression;
@@ -63,8 +63,8 @@ fn sent(content: Vec<u8>) -> Result<Vec<u8>, Box<dyn Error>> {
 }
 
 #[cfg(not(feature = "gzip"))]
-#[expect(clippy::unnecessary_wraps, reason = "packing can fail")]
-fn sent(content: Vec<u8>) -> Result<Vec<u8>, Box<dyn Error>> {
+#[expect(clippy::unnecessary_wraps, reason = "compression can fail")]
+fn encode(content: Vec<u8>) -> Result<Vec<u8>, Box<dyn Error>> {
     Ok(content)
 }
 

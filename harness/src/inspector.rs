@@ -35,14 +35,14 @@ pub(crate) fn fragment(namespace: &str, evidence: Option<&Evidence>) -> String {
 }
 
 fn entity(address: &str) -> String {
-    let mut parts = SUB_QUEUES.iter();
-    let found = parts.find_map(|(end, part)| Some((address.strip_suffix(end)?, *part)));
-    let (path, part) = found.unwrap_or((address, ""));
+    let mut sub_queues = SUB_QUEUES.iter();
+    let found = sub_queues.find_map(|(end, name)| Some((address.strip_suffix(end)?, *name)));
+    let (path, sub_queue) = found.unwrap_or((address, ""));
     let name = match path {
         view if VIEWS.contains(&view) => format!("%{:02x}{}", view.as_bytes()[0], &view[1..]),
         path => encoded(path),
     };
-    name + part
+    name + sub_queue
 }
 
 /// Encodes the path of an entity for a path of the control API.

@@ -1,167 +1,163 @@
-// What can be done to messages: sent, sent again, dead-lettered, deleted, and so on. More than one asks first.
+// Actions on messages: send, resubmit, dead-letter, delete and others.
 
 import { useEffect, useState } from "preact/hooks";
-import { go, place } from "./address.js";
-import { useAnswer } from "./ask.js";
-import { count, parts } from "./format.js";
+import { navigate } from "./route.js";
+import { useRequest } from "./request.js";
+import { bytes, count, splitAddress, utf8 } from "./format.js";
 import { html } from "./html.js";
-import { exactly } from "./json.js";
-import { Confirm, Dialog } from "./parts.js";
-import { looked } from "./search.js";
-import { act, ask, namespace, notice, source, tried } from "./state.js";
+import { parseExact } from "./json.js";
+import { Confirm, Dialog } from "./components.js";
+import { findMessages } from "./search.js";
+import { namespace, notice, perform, request, showErrors, source } from "./state.js";
 
-/** Messages that are acted on at once. */
+/** The maximum number of messages per action. */
 const LIMIT = 1000;
 
-/** What was done, of an answer that says it. @param {string} done @param {any} answer */
-function tell(done, answer) {
-  if (!answer) return;
-  const failed = answer.failed ?? [];
-  const problem = failed.length > 0 && `${count(failed.length, "message")} could not be: ${failed[0].message}`;
-  notice.value = { text: [`${done}: ${count((answer.done ?? []).length, "message")}`, problem].filter(Boolean).join("; "), bad: failed.length > 0 };
+/** Returns the notice for an action. @param {string} done @returns {(answer: any) => import("./state.js").Notice} */
+function resultNotice(done) {
+  return ({ done: succeeded = [], failed = [] }) => {
+    const error = failed.length > 0 && `${count(failed.length, "message")} failed: ${failed[0].message}`;
+    return { text: [`${done} ${count(succeeded.length, "message")}`, error].filter(Boolean).join("; "), bad: failed.length > 0 };
+  };
 }
 
-/** To everything that the list shows. @param {{path: string, criteria: import("./search.js").Criteria}} props */
-export function Actions({ path, criteria }) {
-  const [asked, setAsked] = useState(/** @type {any} */ (null));
+/** Actions on all messages that match the filters of the list. @param {{path: string, criteria: import("./search.js").Criteria}} props */
+export function ListActions({ path, criteria }) {
+  const [pending, setPending] = useState(/** @type {any} */ (null));
   const [busy, setBusy] = useState(false);
-  const { data } = useAnswer("/messages", { entity: path, limit: 1 });
+  const { data } = useRequest("/messages", { entity: path, limit: 1 });
   if (source.recorded) return null;
-  const [entity, part] = parts(path);
-  const given = described(criteria);
-  const post = (/** @type {string} */ act) => (/** @type {number[]} */ numbers) => ask("POST", "/messages/act", { body: { entity: path, numbers, act } });
-  const verbs = [
+  const [entity, subQueue] = splitAddress(path);
+  const filters = describeCriteria(criteria);
+  const post = (/** @type {string} */ act) => (/** @type {number[]} */ numbers) => request("POST", "/messages/act", { body: { entity: path, numbers, act } });
+  const actions = [
     { title: "Delete", run: post("delete"), done: "Deleted" },
-    part
-      ? { title: "Resubmit", run: (/** @type {number[]} */ numbers) => ask("POST", "/messages/resubmit", { body: { entity: path, numbers } }), done: "Sent again" }
+    subQueue
+      ? { title: "Resubmit", run: (/** @type {number[]} */ numbers) => request("POST", "/messages/resubmit", { body: { entity: path, numbers } }), done: "Resubmitted" }
       : { title: "Dead-letter", run: post("dead-letter"), done: "Dead-lettered" },
   ];
-  // The messages themselves are named: those that come while the dialog is open are not what was asked about.
-  const prepare = async (/** @type {any} */ verb) => {
+  // The action gets sequence numbers, so that it does not apply to messages that arrive while the dialog is open.
+  const prepare = async (/** @type {any} */ action) => {
     setBusy(true);
-    const found = await tried(() => looked(path, criteria, LIMIT));
+    const found = await showErrors(() => findMessages(path, criteria, LIMIT));
     setBusy(false);
-    if (found?.rows.length === 0) notice.value = { text: "No message is like that.", bad: false };
-    else if (found) setAsked({ ...verb, more: found.more, numbers: found.rows.map((/** @type {any} */ it) => it.sequence_number) });
+    if (found?.rows.length === 0) notice.value = { text: "No messages match the filters.", bad: false };
+    else if (found) setPending({ ...action, more: found.more, numbers: found.rows.map((/** @type {any} */ it) => it.sequence_number) });
   };
-  const confirmed = async () => tell(asked.done, await act(asked.done, () => asked.run(asked.numbers)));
-  const which = asked && `${asked.more ? "the first" : given ? "the" : "all"} ${count(asked.numbers.length, "message")}`;
+  const confirmed = () => perform(resultNotice(pending.done), () => pending.run(pending.numbers));
+  const question = () => {
+    const number = pending.numbers.length;
+    const which = `${pending.more ? "the first " : filters || number === 1 ? "" : "all "}${count(number, filters ? "matching message" : "message")}`;
+    const queue = subQueue ? `the ${subQueue.replace("transfer-", "transfer ")} queue of ${entity}` : entity;
+    return `${pending.title} ${which} in ${queue}${filters}?${pending.more ? " The other messages stay unchanged." : ""}`;
+  };
   return html`
-    <div class="bar" role="group" aria-label="All messages of the list">
-      ${verbs.map((verb) => html`<button disabled=${!data?.total || busy} onClick=${() => prepare(verb)}>${verb.title} ${given ? "what matches" : "all"}…</button>`)}
+    <div class="bar" role="group" aria-label="Actions on all listed messages">
+      ${actions.map((action) => html`<button disabled=${!data?.total || busy} onClick=${() => prepare(action)}>${action.title} ${filters ? "matching" : "all"}…</button>`)}
     </div>
-    ${asked && html`<${Confirm} title=${`${asked.title} messages`} yes=${asked.title} close=${() => setAsked(null)} act=${confirmed}
-      question=${`${asked.title} ${which} of ${entity}${part && ` (${part.replaceAll("-", " ")} queue)`}${given}?${asked.more ? " There are more, which stay." : ""}`} />`}`;
+    ${pending && html`<${Confirm} title=${`${pending.title} messages`} action=${pending.title} close=${() => setPending(null)} onConfirm=${confirmed} question=${question()} />`}`;
 }
 
 /** @param {import("./search.js").Criteria} criteria */
-function described({ state, where, body_contains }) {
-  const all = [state && `are ${state}`, where && `match ${where}`, body_contains && `have “${body_contains}” in their body`].filter(Boolean);
-  return all.length > 0 ? ` that ${all.join(" and ")}` : "";
+function describeCriteria({ state, where, body_contains }) {
+  const all = [state && `state: ${state}`, where && `SQL filter: ${where}`, body_contains && `body contains: ${body_contains}`].filter(Boolean);
+  return all.length > 0 ? ` (${all.join("; ")})` : "";
 }
 
-/** To one message. @param {{path: string, summary: any, edit: () => void}} props */
-export function One({ path, summary, edit }) {
-  const [asked, setAsked] = useState(false);
+/** Actions on one message. @param {{path: string, summary: any, edit: () => void}} props */
+export function MessageActions({ path, summary, edit }) {
+  const [deleting, setDeleting] = useState(false);
   if (source.recorded) return null;
   const numbers = [summary.sequence_number];
-  const [entity, part] = parts(path);
-  const run = (/** @type {string} */ verb, /** @type {string} */ done) => async () =>
-    tell(done, await act(done, () => ask("POST", "/messages/act", { body: { entity: path, numbers, act: verb } })));
-  const resubmit = async () => tell("Sent again", await act("Sent again", () => ask("POST", "/messages/resubmit", { body: { entity: path, numbers } })));
+  const [, subQueue] = splitAddress(path);
+  const run = (/** @type {string} */ act, /** @type {string} */ done) => () =>
+    perform(resultNotice(done), () => request("POST", "/messages/act", { body: { entity: path, numbers, act } }));
+  const resubmit = () => perform(resultNotice("Resubmitted"), () => request("POST", "/messages/resubmit", { body: { entity: path, numbers } }));
   const is = (/** @type {string[]} */ ...states) => states.includes(summary.state);
   return html`
-    <div class="bar" role="group" aria-label="The message">
-      ${part && html`<button onClick=${resubmit}>Resubmit</button>`}
-      <button onClick=${edit}>${part ? "Repair and resubmit…" : "Edit a copy…"}</button>
-      ${is("locked") && html`<button onClick=${run("lose-lock", "Took the lock away")}>Take the lock away</button>`}
+    <div class="bar" role="group" aria-label="Message actions">
+      ${subQueue && html`<button onClick=${resubmit}>Resubmit</button>`}
+      <button onClick=${edit}>${subQueue ? "Repair and resubmit…" : "Edit and send a copy…"}</button>
+      ${is("locked") && html`<button onClick=${run("lose-lock", "Expired the lock of")}>Expire lock</button>`}
       ${is("scheduled", "deferred") && html`<button onClick=${run("activate", "Activated")}>Activate</button>`}
-      ${!part && is("active", "deferred") && html`<button onClick=${run("dead-letter", "Dead-lettered")}>Dead-letter</button>`}
-      <button onClick=${() => setAsked(true)}>Delete…</button>
+      ${!subQueue && is("active", "deferred") && html`<button onClick=${run("dead-letter", "Dead-lettered")}>Dead-letter</button>`}
+      <button onClick=${() => setDeleting(true)}>Delete…</button>
     </div>
-    ${asked && html`<${Confirm} title="Delete the message" yes="Delete" close=${() => setAsked(false)} act=${run("delete", "Deleted")}
-      question=${`Delete message ${summary.sequence_number} of ${entity}? It is not dead-lettered.`} />`}`;
+    ${deleting && html`<${Confirm} title="Delete message" action="Delete" close=${() => setDeleting(false)} onConfirm=${run("delete", "Deleted")}
+      question=${`Delete message ${summary.sequence_number} from ${path}?${subQueue ? "" : " It is not moved to the dead-letter queue."}`} />`}`;
 }
 
-/** Changes a message before it is sent again. @param {{path: string, held: any, close: () => void}} props */
-export function Edit({ path, held, close }) {
-  const { amqp, ...message } = held.message;
-  const [entity, part] = parts(path);
-  const [text, setText] = useState(JSON.stringify(readable(message), null, 2));
+/** Edits a message and sends it again. @param {{path: string, content: any, close: () => void}} props */
+export function ResubmitDialog({ path, content, close }) {
+  const { amqp, ...message } = content.message;
+  const [entity, subQueue] = splitAddress(path);
+  const [text, setText] = useState(JSON.stringify(withTextBody(message), null, 2));
   const [to, setTo] = useState(entity);
   const topic = entity.split(/\/Subscriptions\//i)[0];
-  const [problem, setProblem] = useState("");
+  const [error, setError] = useState("");
   const send = async () => {
     let edited;
     try {
-      edited = exactly(text);
+      edited = parseExact(text);
     } catch (error) {
-      setProblem(`this cannot be sent: ${/** @type {Error} */ (error).message}`);
+      setError(`The message is not valid: ${/** @type {Error} */ (error).message}`);
       return;
     }
-    const numbers = [held.summary.sequence_number];
-    const body = { entity: path, numbers, to: to === entity ? undefined : to, edit: patch(readable(message), edited), keep_original: !part };
-    const answer = await act("Sent again", () => ask("POST", "/messages/resubmit", { body }));
-    if (answer) {
-      tell("Sent again", answer);
+    const numbers = [content.summary.sequence_number];
+    const body = { entity: path, numbers, to: to === entity ? undefined : to, edit: mergePatch(withTextBody(message), edited), keep_original: !subQueue };
+    if (await perform(resultNotice("Resubmitted"), () => request("POST", "/messages/resubmit", { body }))) {
       close();
-      if (part) go({ namespace: namespace.value, entity, part });
+      if (subQueue) navigate({ namespace: namespace.value, entity, subQueue });
     }
   };
   return html`
-    <${Dialog} title=${part ? "Repair and resubmit" : "Send a changed copy"} close=${close}>
+    <${Dialog} title=${subQueue ? "Repair and resubmit" : "Edit and send a copy"} close=${close}>
       <label>To <input value=${to} onInput=${(/** @type {any} */ e) => setTo(e.currentTarget.value)} /></label>
       ${topic !== entity && html`<p class="muted">
-        ${to === entity ? "To this subscription alone (emulator only). " : ""}
+        ${to === entity ? "The message is sent to this subscription only (emulator only). " : ""}
         ${to === entity
-          ? html`<button onClick=${() => setTo(topic)}>To the topic ${topic} instead</button>`
-          : html`<button onClick=${() => setTo(entity)}>To this subscription alone</button>`}
+          ? html`<button onClick=${() => setTo(topic)}>Send to topic ${topic} instead</button>`
+          : html`<button onClick=${() => setTo(entity)}>Send to this subscription only</button>`}
       </p>`}
-      ${topic !== entity && to === topic && html`<${Matching} topic=${topic} text=${text} />`}
+      ${topic !== entity && to === topic && html`<${MatchingSubscriptions} topic=${topic} text=${text} />`}
       <label>Message <textarea class="code" rows="18" spellcheck="false" value=${text} onInput=${(/** @type {any} */ e) => setText(e.currentTarget.value)}></textarea></label>
-      ${problem && html`<p class="bad" role="alert">${problem}</p>`}
+      ${error && html`<p class="bad" role="alert">${error}</p>`}
       <div class="buttons"><button onClick=${close}>Cancel</button><button class="primary" onClick=${send}>Send</button></div>
     <//>`;
 }
 
-/** Which subscriptions a message would come to. @param {{topic: string, text: string}} props */
-function Matching({ topic, text }) {
-  const [said, setSaid] = useState("");
+/** The number of subscriptions that a message matches. @param {{topic: string, text: string}} props */
+function MatchingSubscriptions({ topic, text }) {
+  const [result, setResult] = useState("");
   useEffect(() => {
-    let here = true;
-    const look = async () => {
-      const { subscriptions } = await ask("POST", "/explain", { query: { topic }, body: JSON.parse(text) });
+    let mounted = true;
+    const explain = async () => {
+      const { subscriptions } = await request("POST", "/explain", { query: { topic }, body: JSON.parse(text) });
       const matched = subscriptions.filter((/** @type {any} */ it) => it.matched);
-      return matched.length ? `It comes to ${count(matched.length, "subscription")}.` : "No rule will match: the message goes nowhere.";
+      return matched.length ? `The message matches ${count(matched.length, "subscription")}.` : "The message matches no subscription, so the topic discards it.";
     };
-    look().catch(() => "").then((it) => here && setSaid(it));
+    explain().catch(() => "").then((it) => mounted && setResult(it));
     return () => {
-      here = false;
+      mounted = false;
     };
   }, [topic, text]);
-  return said && html`<p class="note" role="status">${said}</p>`;
+  return result && html`<p class="note" role="status">${result}</p>`;
 }
 
-/** A message with its body as text where it is text. @param {any} message */
-function readable(message) {
-  const data = message.body?.data;
-  if (!data) return message;
-  try {
-    const all = Uint8Array.from(data.map(atob).join(""), (/** @type {string} */ it) => it.charCodeAt(0));
-    return { ...message, body: { text: new TextDecoder("utf-8", { fatal: true }).decode(all) } };
-  } catch {
-    return message;
-  }
+/** Returns the message with its body as text if that is UTF-8. @param {any} message */
+function withTextBody(message) {
+  const text = message.body?.data ? utf8(bytes(...message.body.data)) : null;
+  return text === null ? message : { ...message, body: { text } };
 }
 
-/** What turns one value into another (RFC 7386). @param {any} from @param {any} to @returns {any} */
-export function patch(from, to) {
+/** Returns the JSON merge patch (RFC 7386) that turns one value into another. @param {any} from @param {any} to @returns {any} */
+function mergePatch(from, to) {
   if (!isObject(from) || !isObject(to)) return to;
   /** @type {Record<string, any>} */
   const changes = {};
   for (const key of Object.keys(from)) if (!(key in to)) changes[key] = null;
   for (const [key, value] of Object.entries(to)) {
-    if (JSON.stringify(from[key]) !== JSON.stringify(value)) changes[key] = patch(from[key], value);
+    if (JSON.stringify(from[key]) !== JSON.stringify(value)) changes[key] = mergePatch(from[key], value);
   }
   return changes;
 }
@@ -174,39 +170,39 @@ function isObject(value) {
 /** Sends or schedules a new message. @param {{path: string}} props */
 export function Send({ path }) {
   const [open, setOpen] = useState(false);
-  const [entity, part] = parts(path);
-  if (source.recorded || part) return null;
+  const [entity, subQueue] = splitAddress(path);
+  if (source.recorded || subQueue) return null;
   const to = entity.split(/\/Subscriptions\//i)[0];
   const send = async (/** @type {any} */ event) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
-    const said = (/** @type {string} */ name) => String(form.get(name) ?? "") || undefined;
+    const field = (/** @type {string} */ name) => String(form.get(name) ?? "") || undefined;
     /** @type {any} */
-    const message = { body: { text: said("body") ?? "" }, properties: { message_id: said("id"), subject: said("subject"), content_type: said("type"), group_id: said("session") } };
+    const message = { body: { text: field("body") ?? "" }, properties: { message_id: field("id"), subject: field("subject"), content_type: field("type"), group_id: field("session") } };
     try {
-      if (said("properties")) message.application_properties = exactly(said("properties") ?? "{}");
+      if (field("properties")) message.application_properties = parseExact(field("properties") ?? "{}");
     } catch (error) {
-      notice.value = { text: `the application properties cannot be sent: ${/** @type {Error} */ (error).message}`, bad: true };
+      notice.value = { text: `The application properties are not valid: ${/** @type {Error} */ (error).message}`, bad: true };
       return;
     }
-    const after = Number(said("after") ?? 0);
+    const after = Number(field("after") ?? 0);
     if (after > 0) {
-      const clock = await ask("GET", "/clock");
+      const clock = await request("GET", "/clock");
       message.message_annotations = { "x-opt-scheduled-enqueue-time": { timestamp: Date.parse(clock.now) + after * 1000 } };
     }
-    if (await act(after > 0 ? "Scheduled" : "Sent", () => ask("POST", "/messages", { query: { entity: to }, body: message }))) setOpen(false);
+    if (await perform(after > 0 ? "Scheduled 1 message" : "Sent 1 message", () => request("POST", "/messages", { query: { entity: to }, body: message }))) setOpen(false);
   };
   return html`
     <button onClick=${() => setOpen(true)}>Send…</button>
     ${open && html`<${Dialog} title=${`Send to ${to}`} close=${() => setOpen(false)}>
       <form class="fields" onSubmit=${send}>
         <label>Body <textarea class="code" name="body" rows="6"></textarea></label>
-        <label>Message id <input name="id" placeholder="one is made" /></label>
+        <label>Message ID <input name="id" placeholder="generated" /></label>
         <label>Subject <input name="subject" /></label>
         <label>Content type <input name="type" value="application/json" /></label>
-        <label>Session <input name="session" /></label>
+        <label>Session ID <input name="session" /></label>
         <label>Application properties <input class="code" name="properties" placeholder=${'{"color": "red", "price": 12}'} /></label>
-        <label>Schedule in seconds <input name="after" type="number" min="0" step="any" /></label>
+        <label>Enqueue after (seconds) <input name="after" type="number" min="0" step="any" /></label>
         <div class="buttons"><button type="button" onClick=${() => setOpen(false)}>Cancel</button><button class="primary">Send</button></div>
       </form>
     <//>`}`;

@@ -1,91 +1,90 @@
-// Messages leave the page as a file and come back from one, and the page says how a shell or a test asks for them.
+// Export and import of messages as a file, and requests and assertions to copy.
 
 import { useState } from "preact/hooks";
-import { count, parts } from "./format.js";
+import { count, splitAddress } from "./format.js";
 import { html } from "./html.js";
-import { exactly } from "./json.js";
-import { Copy, save } from "./parts.js";
-import { looked } from "./search.js";
-import { Refused } from "./source.js";
-import { act, ask, namespace, notice, source, tried } from "./state.js";
+import { parseExact } from "./json.js";
+import { Copy, save } from "./components.js";
+import { findMessages } from "./search.js";
+import { RequestError } from "./source.js";
+import { perform, request, namespace, notice, source, showErrors } from "./state.js";
 
-/** Messages in a file. */
-const MOST = 10000;
-/** Messages in a request. */
-const AT_ONCE = 100;
+/** The maximum number of messages per file. */
+const MAX_EXPORT = 10000;
+/** The maximum number of messages per request. */
+const BATCH = 100;
 
 /** @typedef {import("./search.js").Criteria} Criteria */
 
 /** @param {{path: string, criteria: Criteria, row: any}} props */
 export function Export({ path, criteria, row }) {
   const [busy, setBusy] = useState(false);
-  const [entity, part] = parts(path);
-  const export_ = async () => {
+  const [entity, subQueue] = splitAddress(path);
+  const exportFile = async () => {
     setBusy(true);
-    const made = await tried(() => file(path, criteria));
+    const exported = await showErrors(() => collect(path, criteria));
     setBusy(false);
-    if (!made) return;
-    save(`${path.replaceAll(/[/$]+/g, "-")}.json`, JSON.stringify(made.messages, null, 1));
-    notice.value = { text: [`Exported ${count(made.messages.length, "message")}`, ...made.missing].join("; "), bad: made.missing.length > 0 };
+    if (!exported) return;
+    save(`${path.replaceAll(/[/$]+/g, "-")}.json`, JSON.stringify(exported.messages, null, 1));
+    notice.value = { text: [`Exported ${count(exported.messages.length, "message")}`, ...exported.missing].join("; "), bad: exported.missing.length > 0 };
   };
   return html`
-    <button onClick=${export_} disabled=${busy}>${busy ? "Exporting…" : "Export"}</button>
-    ${!source.recorded && !part && html`<label class="button">Import<input class="unseen" type="file" accept=".json,application/json" onChange=${(/** @type {any} */ event) => read(event, entity)} /></label>`}
+    <button onClick=${exportFile} disabled=${busy}>${busy ? "Exporting…" : "Export"}</button>
+    ${!source.recorded && !subQueue && html`<label class="button">Import<input class="visually-hidden" type="file" accept=".json,application/json" onChange=${(/** @type {any} */ event) => importFile(event, entity)} /></label>`}
     ${!source.recorded && html`<${Copy} text=${() => curl(path, criteria)}>Copy as curl<//>`}
     ${row && html`
-      <${Copy} text=${() => rust(row, part)}>Copy as Rust<//>
-      <${Copy} text=${() => `assert servicebus.counts("${path}")["${counter(row, part)}"] == ${held(row, part)}`}>Copy as pytest<//>`}`;
+      <${Copy} text=${() => rust(row, subQueue)}>Copy as Rust<//>
+      <${Copy} text=${() => `assert servicebus.counts("${path}")["${counter(row, subQueue)}"] == ${countOf(row, subQueue)}`}>Copy as pytest<//>`}`;
 }
 
-/** The messages of a file, and what is not in it. @param {string} path @param {Criteria} criteria */
-async function file(path, criteria) {
-  const { rows, more } = await looked(path, criteria, MOST);
+/** Collects the messages to export, and why others are missing. @param {string} path @param {Criteria} criteria */
+async function collect(path, criteria) {
+  const { rows, more } = await findMessages(path, criteria, MAX_EXPORT);
   const messages = [];
   let gone = 0;
   let large = 0;
   for (const { sequence_number } of rows) {
     try {
-      const { message } = await ask("GET", `/messages/${sequence_number}`, { query: { entity: path } });
+      const { message } = await request("GET", `/messages/${sequence_number}`, { query: { entity: path } });
       if (message.body?.omitted === undefined) messages.push(message);
       else large += 1;
     } catch (error) {
-      if (!(error instanceof Refused && error.status === 404)) throw error;
+      if (!(error instanceof RequestError && error.status === 404)) throw error;
       gone += 1;
     }
   }
   const missing = [
-    gone > 0 && `${count(gone, "message")} ${source.recorded ? "stood in the list alone" : "went meanwhile"}`,
-    large > 0 && `${count(large, "message")} of more than 1 MiB left out`,
-    more && `there are more than ${MOST.toLocaleString("en")}`,
+    gone > 0 && `${count(gone, "message")} skipped (${source.recorded ? "recorded without content" : "no longer in the entity"})`,
+    large > 0 && `${count(large, "message")} skipped (larger than 1 MiB)`,
+    more && `only the first ${MAX_EXPORT.toLocaleString("en")} messages`,
   ];
   return { messages, missing: missing.filter(Boolean) };
 }
 
-/** Sends what a file has. @param {any} event @param {string} entity */
-async function read(event, entity) {
+/** Sends the messages of a file. @param {any} event @param {string} entity */
+async function importFile(event, entity) {
   const file = event.currentTarget.files[0];
   event.currentTarget.value = "";
   if (!file) return;
-  const sent = await act("Imported", async () => send([exactly(await file.text())].flat(), entity));
-  if (sent) notice.value = { text: sent, bad: false };
+  await perform((text) => ({ text, bad: false }), async () => send([parseExact(await file.text())].flat(), entity));
 }
 
-/** What was sent. @param {any[]} messages @param {string} entity */
+/** Sends messages and returns the notice. @param {any[]} messages @param {string} entity */
 async function send(messages, entity) {
   let sent = 0;
   let dropped = 0;
-  for (let at = 0; at < messages.length; at += AT_ONCE) {
+  for (let at = 0; at < messages.length; at += BATCH) {
     try {
-      const { sequence_numbers } = await ask("POST", "/messages", { query: { entity }, body: messages.slice(at, at + AT_ONCE) });
+      const { sequence_numbers } = await request("POST", "/messages", { query: { entity }, body: messages.slice(at, at + BATCH) });
       const numbers = sequence_numbers.filter((/** @type {number | null} */ it) => it !== null).length;
       sent += numbers;
       dropped += sequence_numbers.length - numbers;
     } catch (error) {
-      const place = at > 0 ? ` (the ${count(at, "message")} before are sent)` : "";
-      throw new Error(`${/** @type {Error} */ (error).message}${place}`);
+      const imported = at > 0 ? ` (the first ${count(at, "message")} were imported)` : "";
+      throw new Error(`${/** @type {Error} */ (error).message}${imported}`);
     }
   }
-  return `Sent ${count(sent, "message")}${dropped ? `; ${count(dropped, "duplicate")} dropped` : ""}`;
+  return `Imported ${count(sent, "message")}${dropped ? `; ${count(dropped, "duplicate")} discarded` : ""}`;
 }
 
 /** @param {string} path @param {Criteria} criteria */
@@ -94,20 +93,20 @@ function curl(path, criteria) {
   return `curl '${location.origin}${location.pathname}v1/namespaces/${encodeURIComponent(namespace.value)}/messages?${query}'`;
 }
 
-/** What the harness asserts of the messages that are here. @param {any} row @param {string} part */
-function rust(row, part) {
+/** The assertion of the harness for the current number of messages. @param {any} row @param {string} subQueue */
+function rust(row, subQueue) {
   const [topic, name] = row.path.split(/\/Subscriptions\//i);
   const client = name === undefined ? `servicebus.${row.kind}("${topic}")` : `servicebus.subscription("${topic}", "${name}")`;
-  const queue = { "dead-letter": ".dead_letters()", "transfer-dead-letter": ".transfer_dead_letters()" }[part] ?? "";
-  return `assert_message_count!(${client}${queue}, ${counter(row, part)} = ${held(row, part)}).await;`;
+  const queueOf = { "dead-letter": ".dead_letters()", "transfer-dead-letter": ".transfer_dead_letters()" }[subQueue] ?? "";
+  return `assert_message_count!(${client}${queueOf}, ${counter(row, subQueue)} = ${countOf(row, subQueue)}).await;`;
 }
 
-/** What is counted: a topic itself holds what is scheduled and nothing else. @param {any} row @param {string} part */
-function counter(row, part) {
-  return row.kind === "topic" && !part ? "scheduled" : "active";
+/** The name of the count. A topic itself only holds scheduled messages. @param {any} row @param {string} subQueue */
+function counter(row, subQueue) {
+  return row.kind === "topic" && !subQueue ? "scheduled" : "active";
 }
 
-/** @param {any} row @param {string} part */
-function held(row, part) {
-  return row.counts[part ? part.replaceAll("-", "_") : counter(row, part)];
+/** @param {any} row @param {string} subQueue */
+function countOf(row, subQueue) {
+  return row.counts[subQueue ? subQueue.replaceAll("-", "_") : counter(row, subQueue)];
 }

@@ -1,18 +1,18 @@
-// How values are shown.
+// Formats of values and addresses.
 
-const ADDRESS_PARTS = [
+const SUFFIXES = [
   ["/$Transfer/$DeadLetterQueue", "transfer-dead-letter"],
   ["/$DeadLetterQueue", "dead-letter"],
 ];
 
-/** The time of day of an instant, to the millisecond. @param {string | number | null | undefined} at */
+/** The time of day in UTC, to the millisecond. @param {string | number | null | undefined} at */
 export function time(at) {
   if (at === null || at === undefined) return "";
   const date = new Date(at);
   return Number.isNaN(date.getTime()) ? String(at) : date.toISOString().slice(11, 23);
 }
 
-/** An instant in full. @param {string | number | null | undefined} at */
+/** The date and time in UTC. @param {string | number | null | undefined} at */
 export function instant(at) {
   if (at === null || at === undefined) return "";
   const date = new Date(at);
@@ -20,7 +20,7 @@ export function instant(at) {
   return date.toISOString().replace("T", " ");
 }
 
-/** A span of time: `250 ms`, `42 s`, `5 min`, `2 h 30 min`, `14 d`. @param {number} seconds */
+/** A duration: `250 ms`, `42 s`, `5 min`, `2 h 30 min`, `14 d`. @param {number} seconds */
 export function span(seconds) {
   const sign = seconds < 0 ? "−" : "";
   const s = Math.abs(seconds);
@@ -51,30 +51,30 @@ export function size(bytes) {
   return bytes < 1 << 20 ? `${trim(bytes / 1024, 1)} KiB` : `${trim(bytes / (1 << 20), 1)} MiB`;
 }
 
-/** A number with its noun, in the plural where it needs one. @param {number} n @param {string} noun @param {string} [plural] */
+/** A number with its noun in the singular or plural. @param {number} n @param {string} noun @param {string} [plural] */
 export function count(n, noun, plural = `${noun}s`) {
   return `${n.toLocaleString("en")} ${n === 1 ? noun : plural}`;
 }
 
-/** An address, and which of the queues it is. @param {string} address @returns {[string, string]} */
-export function parts(address) {
-  for (const [end, name] of ADDRESS_PARTS) {
+/** Splits an address into the path of the entity and the sub-queue. @param {string} address @returns {[string, string]} */
+export function splitAddress(address) {
+  for (const [end, name] of SUFFIXES) {
     if (address.toLowerCase().endsWith(end.toLowerCase())) return [address.slice(0, -end.length), name];
   }
   return [address, ""];
 }
 
-/** The address of an entity's own messages or of one of its dead-letter queues. @param {string} path @param {string} part */
-export function address(path, part) {
-  return path + (ADDRESS_PARTS.find(([, name]) => name === part)?.[0] ?? "");
+/** The address of a sub-queue of an entity. @param {string} path @param {string} subQueue */
+export function address(path, subQueue) {
+  return path + (SUFFIXES.find(([, name]) => name === subQueue)?.[0] ?? "");
 }
 
-/** The bytes of texts in base64, one after the other. @param {string[]} texts */
+/** Decodes base64 texts and concatenates the bytes. @param {string[]} texts */
 export function bytes(...texts) {
   return Uint8Array.from(texts.map(atob).join(""), (byte) => byte.charCodeAt(0));
 }
 
-/** Bytes as text, or null where they are not UTF-8. @param {Uint8Array} data */
+/** Decodes UTF-8, or returns null if the bytes are not UTF-8. @param {Uint8Array} data */
 export function utf8(data) {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(data);
@@ -83,15 +83,15 @@ export function utf8(data) {
   }
 }
 
-/** The first bytes as a table of hexadecimal numbers. @param {Uint8Array} data @param {number} most */
-export function hex(data, most = 16384) {
+/** A hex dump of the first bytes. @param {Uint8Array} data @param {number} limit */
+export function hex(data, limit = 16384) {
   const lines = [];
-  for (let at = 0; at < Math.min(data.length, most); at += 16) {
+  for (let at = 0; at < Math.min(data.length, limit); at += 16) {
     const row = Array.from(data.subarray(at, at + 16));
     const numbers = row.map((byte) => byte.toString(16).padStart(2, "0")).join(" ");
     const text = row.map((byte) => (byte > 31 && byte < 127 ? String.fromCharCode(byte) : "·")).join("");
     lines.push(`${at.toString(16).padStart(6, "0")}  ${numbers.padEnd(47)}  ${text}`);
   }
-  if (data.length > most) lines.push(`… ${count(data.length - most, "byte")} more`);
+  if (data.length > limit) lines.push(`… ${count(data.length - limit, "byte")} more`);
   return lines.join("\n");
 }

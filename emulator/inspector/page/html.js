@@ -1,4 +1,4 @@
-// Templates of elements: htm's, bound to Preact's.
+// The htm template tag, bound to Preact.
 
 import htm from "htm";
 import { h } from "preact";

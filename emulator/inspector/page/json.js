@@ -1,10 +1,10 @@
-// JSON by its tokens. Parsed, numbers would be rounded, names sorted, and those that come twice dropped.
+// JSON as tokens. JSON.parse would round large numbers, reorder numeric names and drop duplicate names.
 
-// Indentation of what is deeper would be longer than all else.
-const DEEPEST = 100;
+// Deeper JSON is not indented, because the indentation would outweigh the content.
+const MAX_DEPTH = 100;
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
-/** The tokens of a text, or null where it is not JSON. @param {string | null | undefined} text @returns {string[] | null} */
+/** Returns the tokens of a text, or null if it is not JSON. @param {string | null | undefined} text @returns {string[] | null} */
 export function tokens(text) {
   if (!text || !/^\s*[[{"\d\-tfn]/.test(text)) return null;
   try {
@@ -15,15 +15,15 @@ export function tokens(text) {
   return text.match(TOKEN);
 }
 
-/** What a text says, which must not have a number that would be rounded. @param {string} text @returns {any} */
-export function exactly(text) {
+/** Parses JSON. Fails if it contains an integer that JSON.parse would round. @param {string} text @returns {any} */
+export function parseExact(text) {
   const value = JSON.parse(text);
   const rounded = text.match(TOKEN)?.find((token) => /^-?\d+$/.test(token) && !Number.isSafeInteger(Number(token)));
-  if (rounded) throw new Error(`${rounded} would be rounded: write it as a text, as in {"long": "${rounded}"}`);
+  if (rounded) throw new Error(`${rounded} exceeds the integers that JSON numbers represent exactly: write it as a string, for example {"long": "${rounded}"}`);
   return value;
 }
 
-/** The same JSON with an indentation, or as it was where that does not help. @param {string[]} all its tokens @param {string} text */
+/** Indents JSON, or returns it unchanged if it is too deep. @param {string[]} all its tokens @param {string} text */
 export function indented(all, text) {
   /** @type {string[]} */
   const out = [];
@@ -36,13 +36,13 @@ export function indented(all, text) {
     if (closes ? !opened : opened || before === ",") out.push("\n", "  ".repeat(depth));
     out.push(token === ":" ? ": " : token);
     if (token === "{" || token === "[") depth += 1;
-    if (depth > DEEPEST) return text;
+    if (depth > MAX_DEPTH) return text;
     before = token;
   }
   return out.join("");
 }
 
-/** What stands at a path, a string without its quotes; nothing where the path leads nowhere. @param {string[]} all @param {string[]} path */
+/** Returns the value at a path, a string without its quotes; empty if the path does not exist. @param {string[]} all @param {string[]} path */
 export function valueAt(all, path) {
   let start = 0;
   for (const key of path) {
@@ -54,7 +54,7 @@ export function valueAt(all, path) {
   return source.startsWith('"') ? String(JSON.parse(source)) : source;
 }
 
-/** Names, or positions, and where their values begin. @param {string[]} all @param {number} start @returns {[string, number][]} */
+/** Returns the names or indexes of the members, and the token at which each value begins. @param {string[]} all @param {number} start @returns {[string, number][]} */
 function members(all, start) {
   /** @type {[string, number][]} */
   const found = [];
@@ -67,7 +67,7 @@ function members(all, start) {
   return found;
 }
 
-/** Where a value ends. @param {string[]} all @param {number} start */
+/** Returns the token after a value. @param {string[]} all @param {number} start */
 function end(all, start) {
   let depth = 0;
   let next = start;

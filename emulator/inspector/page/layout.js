@@ -1,4 +1,4 @@
-// Where the parts of a message's story stand in its picture. Pure: events in, places out.
+// The layout of the timeline diagram: coordinates computed from events.
 
 import { span } from "./format.js";
 
@@ -9,7 +9,7 @@ const LANE = 44;
 const LEFT = 150;
 const TOP = 26;
 const STEP = 40;
-// A gap that is longer is folded: beside a lock of a minute everything else would be one dot.
+// Gaps longer than this many median gaps are folded; otherwise a lock of a minute would compress all other events into a dot.
 const FOLD = 4;
 
 const ENDS = new Set([
@@ -17,31 +17,31 @@ const ENDS = new Set([
   "forwarded", "deleted",
 ]);
 
-/** @param {Event[]} events @param {number} now what the clock of the namespace shows, in milliseconds */
+/** @param {Event[]} events @param {number} now the time of the namespace in milliseconds */
 export function layout(events, now) {
-  const marked = events.map((event, index) => ({ ...event, number: index + 1, time: Date.parse(event.at) }));
-  const locks = locksOf(marked, now);
-  const axis = axisOf([...marked.map((event) => event.time), ...locks.map((lock) => lock.to)]);
-  const names = [...new Set(marked.filter((event) => event.kind !== "clock-advanced").map((event) => event.client ?? BROKER))];
+  const numbered = events.map((event, index) => ({ ...event, number: index + 1, time: Date.parse(event.at) }));
+  const locks = locksOf(numbered, now);
+  const axis = axisOf([...numbered.map((event) => event.time), ...locks.map((lock) => lock.to)]);
+  const names = [...new Set(numbered.filter((event) => event.kind !== "clock-advanced").map((event) => event.client ?? BROKER))];
   const lanes = names.map((name, index) => ({ name, y: TOP + index * LANE + LANE / 2 }));
   const y = (/** @type {string | null} */ client) => lanes.find((lane) => lane.name === (client ?? BROKER))?.y ?? TOP;
   /** @type {Map<string, number>} */
-  const crowded = new Map();
-  const marks = marked
+  const overlaps = new Map();
+  const marks = numbered
     .filter((event) => event.kind !== "clock-advanced")
     .map((event) => {
-      const place = `${event.time} ${event.client ?? BROKER}`;
-      const beside = crowded.get(place) ?? 0;
-      crowded.set(place, beside + 1);
-      return { event, number: event.number, x: axis.x(event.time) + beside * 20, y: y(event.client), bad: isBad(event.kind) };
+      const position = `${event.time} ${event.client ?? BROKER}`;
+      const overlap = overlaps.get(position) ?? 0;
+      overlaps.set(position, overlap + 1);
+      return { event, number: event.number, x: axis.x(event.time) + overlap * 20, y: y(event.client), bad: isBad(event.kind) };
     });
-  const moves = marked.filter((event) => event.kind === "clock-advanced");
+  const advances = numbered.filter((event) => event.kind === "clock-advanced");
   return {
     lanes,
     marks,
     locks: locks.map((lock) => ({ x: axis.x(lock.from), width: Math.max(2, axis.x(lock.to) - axis.x(lock.from)), y: y(lock.client), lost: lock.lost, held: lock.held, number: lock.number })),
     breaks: axis.breaks,
-    advances: moves.map((event) => ({ x: axis.x(event.time), text: event.detail ?? "" })),
+    advances: advances.map((event) => ({ x: axis.x(event.time), text: event.detail ?? "" })),
     width: Math.max(axis.width, ...marks.map((mark) => mark.x)) + 40,
     height: TOP + Math.max(1, lanes.length) * LANE + 26,
     left: LEFT,
@@ -54,7 +54,7 @@ function isBad(kind) {
 }
 
 /**
- * From each delivery under a lock to what ended it, or to when it will end.
+ * The locks, each from its delivery to the event that ended it, or to its expiry.
  * @param {(Event & {number: number, time: number})[]} events @param {number} now
  */
 function locksOf(events, now) {
@@ -78,24 +78,24 @@ function locksOf(events, now) {
   return locks;
 }
 
-/** An axis on which time goes forward, and long gaps are folded. @param {number[]} times */
+/** The time axis, on which long gaps are folded. @param {number[]} times */
 function axisOf(times) {
   const sorted = [...new Set(times)].sort((a, b) => a - b);
   const gaps = sorted.slice(1).map((time, index) => time - sorted[index]);
-  const usual = gaps.length ? [...gaps].sort((a, b) => a - b)[Math.floor(gaps.length / 2)] : 0;
+  const median = gaps.length ? [...gaps].sort((a, b) => a - b)[Math.floor(gaps.length / 2)] : 0;
   /** @type {Map<number, number>} */
-  const places = new Map();
+  const positions = new Map();
   const breaks = [];
   let x = LEFT + 20;
   for (const [index, time] of sorted.entries()) {
     if (index > 0) {
       const gap = gaps[index - 1];
-      const folded = gap > FOLD * usual && gap > 1000;
-      const width = folded ? STEP * FOLD : STEP * Math.max(1, Math.min(FOLD, usual ? gap / usual : 1));
+      const folded = gap > FOLD * median && gap > 1000;
+      const width = folded ? STEP * FOLD : STEP * Math.max(1, Math.min(FOLD, median ? gap / median : 1));
       if (folded || gap >= 1000) breaks.push({ x: x + width / 2, text: span(gap / 1000), folded });
       x += width;
     }
-    places.set(time, x);
+    positions.set(time, x);
   }
-  return { x: (/** @type {number} */ time) => places.get(time) ?? LEFT, width: x, breaks };
+  return { x: (/** @type {number} */ time) => positions.get(time) ?? LEFT, width: x, breaks };
 }

@@ -1,72 +1,72 @@
-// Messages that are looked for: all of them, not a page, and what a column of one's own shows of each.
+// Searches of messages beyond a page of a list, and the values of custom columns.
 
-import { typed } from "./values.js";
+import { formatValue } from "./values.js";
 import { bytes, utf8 } from "./format.js";
 import { tokens, valueAt } from "./json.js";
-import { ask } from "./state.js";
+import { request } from "./state.js";
 
-/** @typedef {{state?: string, where?: string, body_contains?: string}} Criteria what messages are looked for; what is empty is any */
+/** @typedef {{state?: string, where?: string, body_contains?: string}} Criteria the filters of a list; an empty one selects all messages */
 
 const PAGE = 200;
-/** Bytes of a body in a list, less those of a character that is cut through. */
-const CUT = 197;
-/** Values of columns that are remembered. */
-const KEPT = 2000;
+/** A preview with fewer bytes is the whole body. A truncated one has 200 bytes, less those of a character that would be split. */
+const PREVIEW_BYTES = 197;
+/** The maximum number of cached rows. */
+const CACHE_SIZE = 2000;
 
-/** Those that a list shows, up to a number of them, and whether there are more. @param {string} path @param {Criteria} criteria @param {number} most */
-export async function looked(path, criteria, most) {
+/** Returns the messages that match, up to `limit`, and whether there are more. @param {string} path @param {Criteria} criteria @param {number} limit */
+export async function findMessages(path, criteria, limit) {
   const rows = [];
   let from;
   do {
-    const answer = await ask("GET", "/messages", { query: { entity: path, ...criteria, from, limit: PAGE } });
+    const answer = await request("GET", "/messages", { query: { entity: path, ...criteria, from, limit: PAGE } });
     rows.push(...answer.messages);
     from = answer.next;
-  } while (from !== undefined && rows.length <= most);
-  return { rows: rows.slice(0, most), more: rows.length > most };
+  } while (from !== undefined && rows.length <= limit);
+  return { rows: rows.slice(0, limit), more: rows.length > limit };
 }
 
 /**
- * Adds to rows what columns of one's own show. A list has neither properties nor the whole body, so that messages are asked for; what
- * they have had is remembered until a delivery, which may change properties.
- * @param {string} path @param {string[]} names of properties, or `body.` and a path in JSON
+ * Returns a function that adds the values of custom columns to rows. A list has neither properties nor the whole body, so each
+ * message is requested. The values are cached until the next delivery, which may change properties.
+ * @param {string} path @param {string[]} names application properties, properties, or `body.` and a path in JSON
  */
-export function columnsOf(path, names) {
+export function customColumns(path, names) {
   /** @type {Map<string, string[]>} */
-  const known = new Map();
+  const cache = new Map();
   return async (/** @type {any[]} */ rows, /** @type {AbortSignal} */ signal) => {
     if (names.length === 0) return rows;
     return Promise.all(rows.map(async (row) => {
       const key = `${row.sequence_number} ${row.delivery_count} ${row.state}`;
-      let own = known.get(key) ?? previewed(row, names);
+      let own = cache.get(key) ?? fromPreview(row, names);
       if (!own) {
-        const held = await ask("GET", `/messages/${row.sequence_number}`, { query: { entity: path }, signal }).catch(() => null);
-        own = names.map((name) => (held ? shown(held.message, name) : "…"));
-        if (held) known.set(key, own);
-        if (known.size > KEPT) known.delete(/** @type {string} */ (known.keys().next().value));
+        const content = await request("GET", `/messages/${row.sequence_number}`, { query: { entity: path }, signal }).catch(() => null);
+        own = names.map((name) => (content ? columnValue(content.message, name) : "…"));
+        if (content) cache.set(key, own);
+        if (cache.size > CACHE_SIZE) cache.delete(/** @type {string} */ (cache.keys().next().value));
       }
       return { ...row, own };
     }));
   };
 }
 
-/** What the beginning of a body is enough for. @param {any} row @param {string[]} names */
-function previewed(row, names) {
+/** Returns the values of the columns if the preview of the body suffices. @param {any} row @param {string[]} names */
+function fromPreview(row, names) {
   if (!names.every((name) => name.startsWith("body."))) return null;
   const parsed = tokens(row.preview);
   if (parsed) return names.map((name) => valueAt(parsed, keys(name)));
-  return new TextEncoder().encode(row.preview ?? "").length < CUT ? names.map(() => "") : null;
+  return new TextEncoder().encode(row.preview ?? "").length < PREVIEW_BYTES ? names.map(() => "") : null;
 }
 
 /** @param {any} message @param {string} name */
-function shown(message, name) {
+function columnValue(message, name) {
   if (!name.startsWith("body.")) {
     const own = message.application_properties ?? {};
-    const value = Array.isArray(own) ? own.find(([key]) => typed(key)[0] === name)?.[1] : own[name];
-    return typed(value ?? message.properties?.[name])[0];
+    const value = Array.isArray(own) ? own.find(([key]) => formatValue(key)[0] === name)?.[1] : own[name];
+    return formatValue(value ?? message.properties?.[name])[0];
   }
   const { body } = message;
   if (body?.omitted !== undefined) return "…";
-  const text = body?.text ?? (body?.data ? utf8(bytes(...body.data)) : body?.value === undefined ? null : typed(body.value)[0]);
+  const text = body?.text ?? (body?.data ? utf8(bytes(...body.data)) : body?.value === undefined ? null : formatValue(body.value)[0]);
   const parsed = tokens(text);
   return parsed ? valueAt(parsed, keys(name)) : "";
 }

@@ -1,11 +1,11 @@
-// Where the page's data comes from: a running emulator, or what a failed test has left.
+// Where the page's data comes from: a running emulator, or the report of a failed test.
 
-import { parts } from "./format.js";
+import { splitAddress } from "./format.js";
 
 /** @typedef {{query?: Record<string, string | number | undefined>, body?: unknown, signal?: AbortSignal}} Options */
 
-/** A request that was refused, in the emulator's own words. */
-export class Refused extends Error {
+/** A request that was refused, with the emulator's message. */
+export class RequestError extends Error {
   /** @param {number} status @param {string} message */
   constructor(status, message) {
     super(message);
@@ -13,13 +13,13 @@ export class Refused extends Error {
   }
 }
 
-/** The emulator that has sent the page. */
+/** The emulator that serves the page. */
 export class Live {
   recorded = false;
-  #pages = new Pages();
+  #slots = new StreamSlots();
 
-  /** Asks the control API. @param {string} method @param {string} path @param {Options} [options] @returns {Promise<any>} */
-  async ask(method, path, { query = {}, body, signal } = {}) {
+  /** Sends a request to the control API. @param {string} method @param {string} path @param {Options} [options] @returns {Promise<any>} */
+  async request(method, path, { query = {}, body, signal } = {}) {
     const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
     const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
     const response = await fetch(`v1${path}${search && `?${search}`}`, {
@@ -28,72 +28,72 @@ export class Live {
       headers: body === undefined ? {} : { "content-type": "application/json" },
       body: body === undefined ? undefined : JSON.stringify(body),
     }).catch((error) => {
-      throw signal?.aborted ? error : new Error("The emulator does not answer.");
+      throw signal?.aborted ? error : new Error("The emulator is not responding.");
     });
     if (response.status === 204) return null;
     const text = await response.text();
     if (response.ok) return text && JSON.parse(text);
-    throw new Refused(response.status, told(text, response.status));
+    throw new RequestError(response.status, errorMessage(text, response.status));
   }
 
   /**
-   * Follows the changes of a namespace until it is told to stop: by a stream, or by asking again and again where other pages of
-   * this browser have had their streams for longer.
-   * @param {string} namespace @param {(frame: any) => void} tell @param {(open: boolean, refusal?: string) => void} state
+   * Follows the changes of a namespace until the returned function is called: by a stream, or by polling while other pages of
+   * this browser use all streams.
+   * @param {string} namespace @param {(change: any) => void} onChange @param {(open: boolean, error?: string) => void} onState
    */
-  follow(namespace, tell, state) {
+  follow(namespace, onChange, onState) {
     const path = `v1/namespaces/${encodeURIComponent(namespace)}/changes`;
-    const ended = new AbortController();
+    const controller = new AbortController();
     /** @type {number | undefined} */
     let position;
-    const heard = (/** @type {any} */ frame) => {
-      position = frame.position;
-      state(true);
-      tell(frame);
+    const receive = (/** @type {any} */ change) => {
+      position = change.position;
+      onState(true);
+      onChange(change);
     };
     const stream = async () => {
-      const place = this.#pages.claim();
+      const claim = this.#slots.claim();
       const events = new EventSource(path);
-      events.onmessage = (event) => heard(JSON.parse(event.data));
-      events.onopen = () => state(true);
+      events.onmessage = (event) => receive(JSON.parse(event.data));
+      events.onopen = () => onState(true);
       const end = new Promise((resolve) => {
         events.onerror = () => {
-          // What refuses a stream tells why when it is asked again.
+          // The error of an EventSource has no text; the next poll gets the reason.
           if (events.readyState === EventSource.CLOSED) resolve(null);
-          else state(false);
+          else onState(false);
         };
-        ended.signal.addEventListener("abort", resolve);
-        this.#pages.mayStream(place).then((may) => may || resolve(null));
+        controller.signal.addEventListener("abort", resolve);
+        this.#slots.isFree(claim).then((free) => free || resolve(null));
       });
       await end;
       events.close();
-      this.#pages.release(place);
+      this.#slots.release(claim);
     };
     const run = async () => {
-      for (let first = true; !ended.signal.aborted; first = false) {
-        if (first || await this.#pages.mayStream()) await stream();
-        if (ended.signal.aborted) return;
-        await look(path, position, ended.signal).then(heard, (error) => ended.signal.aborted || state(false, error instanceof Refused ? error.message : undefined));
-        await new Promise((resolve) => setTimeout(resolve, ROUND));
+      for (let first = true; !controller.signal.aborted; first = false) {
+        if (first || await this.#slots.isFree()) await stream();
+        if (controller.signal.aborted) return;
+        await poll(path, position, controller.signal).then(receive, (error) => controller.signal.aborted || onState(false, error instanceof RequestError ? error.message : undefined));
+        await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL));
       }
     };
     run();
-    return () => ended.abort();
+    return () => controller.abort();
   }
 }
 
-/** Streams that the pages of a browser have: it opens six connections to a host, of which some are left for all other requests. */
-const STREAMS = 3;
-/** How long pages may take to say that they have one, in milliseconds. */
-const ANSWERS = 200;
-/** How long a page without a stream waits before it asks again, in milliseconds. */
-const ROUND = 500;
+/** The maximum number of streams per browser. A browser opens six connections to a host; the other requests need some of them. */
+const MAX_STREAMS = 3;
+/** How long a page waits for other pages to report their streams, in milliseconds. */
+const CLAIM_TIMEOUT = 200;
+/** The pause between two polls of a page without a stream, in milliseconds. */
+const POLL_INTERVAL = 500;
 
-/** The pages of this browser, which tell each other who has a stream. A claim is a number; the lowest is the oldest. */
-class Pages {
+/** Shares the streams between the pages of this browser. A claim is a number; the lowest is the oldest and takes precedence. */
+class StreamSlots {
   #channel = new BroadcastChannel("streams");
   #claims = new Set();
-  /** Older streams of other pages, by the claim for which they were asked. @type {Map<number, number>} */
+  /** The number of other pages' older streams, by the claim that was checked. @type {Map<number, number>} */
   #older = new Map();
 
   constructor() {
@@ -103,110 +103,115 @@ class Pages {
     };
   }
 
-  claim(place = Date.now() + Math.random()) {
-    this.#claims.add(place);
-    return place;
+  claim() {
+    const claim = newClaim();
+    this.#claims.add(claim);
+    return claim;
   }
 
-  /** @param {number} place */
-  release(place) {
-    this.#claims.delete(place);
+  /** @param {number} claim */
+  release(claim) {
+    this.#claims.delete(claim);
   }
 
-  /** Whether the one of this claim is among those that may have a stream; without one, whether one more may. */
-  async mayStream(place = Date.now() + Math.random()) {
-    this.#older.set(place, 0);
-    this.#channel.postMessage({ asks: place });
-    await new Promise((resolve) => setTimeout(resolve, ANSWERS));
-    const older = Number(this.#older.get(place));
-    this.#older.delete(place);
-    return older < STREAMS;
+  /** Returns whether this claim, or a new one, may have a stream. */
+  async isFree(claim = newClaim()) {
+    this.#older.set(claim, 0);
+    this.#channel.postMessage({ asks: claim });
+    await new Promise((resolve) => setTimeout(resolve, CLAIM_TIMEOUT));
+    const older = Number(this.#older.get(claim));
+    this.#older.delete(claim);
+    return older < MAX_STREAMS;
   }
 }
 
-/** The first event of a stream, which is closed then: how things are now. @param {string} path @param {number | undefined} position @param {AbortSignal} signal */
-async function look(path, position, signal) {
+function newClaim() {
+  return Date.now() + Math.random();
+}
+
+/** Reads the first event of a stream, then closes it. @param {string} path @param {number | undefined} position @param {AbortSignal} signal */
+async function poll(path, position, signal) {
   const headers = position === undefined ? undefined : { "last-event-id": String(position) };
   const response = await fetch(path, { headers, signal });
-  if (!response.ok || !response.body) throw new Refused(response.status, told(await response.text(), response.status));
+  if (!response.ok || !response.body) throw new RequestError(response.status, errorMessage(await response.text(), response.status));
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (let done = false; !done && !text.includes("\n\n");) {
-    const part = await reader.read();
-    done = part.done;
-    text += part.value ?? "";
+    const chunk = await reader.read();
+    done = chunk.done;
+    text += chunk.value ?? "";
   }
   reader.cancel();
   const [, json] = /^data: (.*)$/m.exec(text) ?? [];
-  if (!json) throw new Refused(response.status, "the stream has ended");
+  if (!json) throw new RequestError(response.status, "The stream of changes ended without an event.");
   return JSON.parse(json);
 }
 
 /** @param {string} text @param {number} status */
-function told(text, status) {
+function errorMessage(text, status) {
   try {
     const { error } = JSON.parse(text);
     const problems = (error.problems ?? []).map((/** @type {any} */ it) => `${it.path}: ${it.allowed}`);
     return [error.message, ...problems].join("; ");
   } catch {
-    return text || `the emulator answered ${status}`;
+    return text || `The emulator responded with status ${status}.`;
   }
 }
 
 /**
- * @typedef {object} Told what a failed test has left
+ * @typedef {object} Report the report of a failed test, which the harness writes
  * @property {string} test
- * @property {string | null} failure the text of the panic
+ * @property {string | null} failure the message of the panic
  * @property {string} namespace
- * @property {string} place where to look first, as an address has it behind `#`
+ * @property {string} fragment the route that the page opens first
  * @property {Record<string, any>} answers of the control API, by path below the namespace and entity: `/messages?entity=orders`
  */
 
-/** What a failed test has left. Nothing can be changed there. */
+/** The report of a failed test. It is read-only. */
 export class Recorded {
   recorded = true;
 
-  /** @param {Told} told */
-  constructor(told) {
-    this.told = told;
+  /** @param {Report} report */
+  constructor(report) {
+    this.report = report;
   }
 
   /** @param {string} method @param {string} path @param {Options} [options] @returns {Promise<any>} */
-  async ask(method, path, { query = {} } = {}) {
-    const { namespace, answers } = this.told;
+  async request(method, path, { query = {} } = {}) {
+    const { namespace, answers } = this.report;
     if (path === "/namespaces") return [{ name: namespace }];
     const rest = path.slice(`/namespaces/${encodeURIComponent(namespace)}`.length);
     const { entity } = query;
     const whole = answers[entity === undefined || rest === "/timeline" ? rest : `${rest}?entity=${entity}`];
-    if (method !== "GET") throw new Refused(405, "This is a record of a test that has ended: nothing changes any more.");
-    if (whole === undefined) return absent(rest);
-    return structuredClone(part(rest, whole, query));
+    if (method !== "GET") throw new RequestError(405, "The report of a failed test is read-only.");
+    if (whole === undefined) return emptyAnswer(rest);
+    return structuredClone(select(rest, whole, query));
   }
 
-  /** @param {string} _namespace @param {(frame: any) => void} tell @param {(open: boolean) => void} state */
-  follow(_namespace, tell, state) {
-    const clock = this.told.answers["/clock"];
-    // Later, as an emulator does: what is told must not be what asked for it.
+  /** @param {string} _namespace @param {(change: any) => void} onChange @param {(open: boolean) => void} onState */
+  follow(_namespace, onChange, onState) {
+    const clock = this.report.answers["/clock"];
+    // Not at once, because the effect that called this function must not depend on the signals that the callbacks change.
     queueMicrotask(() => {
-      state(true);
-      tell({ position: 0, clock: clock && { ...clock, frozen: true }, counts: [], many: true });
+      onState(true);
+      onChange({ position: 0, clock: clock && { ...clock, frozen: true }, counts: [], many: true });
     });
     return () => {};
   }
 }
 
-/** What stands for an answer that was not recorded. @param {string} path */
-function absent(path) {
+/** Returns the answer for data that was not recorded. @param {string} path */
+function emptyAnswer(path) {
   if (path === "/messages") return { messages: [], total: 0 };
   if (path === "/receivers") return { receivers: [] };
   if (path === "/sessions") return { sessions: [] };
-  throw new Refused(404, "The report does not have it.");
+  throw new RequestError(404, "The report does not contain this data.");
 }
 
-/** What an emulator would have answered of a whole. @param {string} path @param {any} whole @param {Record<string, any>} query */
-function part(path, whole, query) {
+/** Applies a query to a recorded answer as the emulator would. @param {string} path @param {any} whole @param {Record<string, any>} query */
+function select(path, whole, query) {
   const { contains = "", order, skip = 0, from = 0, limit = Infinity, state, where, body_contains = "", entity, message_id, sequence_number } = query;
-  if (where) throw new Refused(400, "A report cannot be searched by SQL filters.");
+  if (where) throw new RequestError(400, "A report does not support SQL filters.");
   if (path === "/entities") {
     const found = whole.entities.filter((/** @type {any} */ it) => it.path.toLowerCase().includes(contains.toLowerCase()));
     if (order !== "dead-letter") found.sort((/** @type {any} */ a, /** @type {any} */ b) => (a.path < b.path ? -1 : 1));
@@ -218,7 +223,7 @@ function part(path, whole, query) {
   }
   if (path === "/timeline") {
     const number = sequence_number === undefined ? undefined : Number(sequence_number);
-    const found = whole.events.filter((/** @type {any} */ it) => (entity === undefined || !it.entity || queueOf(it.entity) === queueOf(entity))
+    const found = whole.events.filter((/** @type {any} */ it) => (entity === undefined || !it.entity || entityOf(it.entity) === entityOf(entity))
       && (number === undefined || it.sequence_number === number) && (message_id === undefined || !it.message_id || it.message_id === message_id));
     return { ...whole, events: found.slice(-limit), next: found.length > limit ? found[found.length - limit].position : undefined };
   }
@@ -226,6 +231,6 @@ function part(path, whole, query) {
 }
 
 /** @param {string} address */
-function queueOf(address) {
-  return parts(address)[0].toLowerCase();
+function entityOf(address) {
+  return splitAddress(address)[0].toLowerCase();
 }

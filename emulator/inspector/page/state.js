@@ -1,84 +1,82 @@
-// What the page knows: the namespaces, the one that is shown, and what has changed in it.
+// The state of the page: the namespaces, the selected one, and the changes in it.
 
 import { computed, effect, signal } from "@preact/signals";
-import { place, read, write } from "./address.js";
-import { Live, Recorded, Refused } from "./source.js";
+import { formatRoute, parseRoute, route } from "./route.js";
+import { Live, Recorded, RequestError } from "./source.js";
 
 /** @typedef {{active: number, dead_letter: number, transfer_dead_letter: number, scheduled: number, transfer: number, locked: number, deferred: number, size_bytes: number}} Counts */
 
 const recorded = document.getElementById("recorded");
-/** @type {{recorded: boolean, told?: import("./source.js").Told, ask: Live["ask"], follow: Live["follow"]}} */
+/** @type {{recorded: boolean, report?: import("./source.js").Report, request: Live["request"], follow: Live["follow"]}} */
 export const source = recorded ? new Recorded(JSON.parse(recorded.textContent ?? "{}")) : new Live();
 
 /** @type {import("@preact/signals").Signal<string[]>} */
 export const namespaces = signal([]);
-export const namespace = computed(() => place.value.namespace || namespaces.value[0] || "");
+export const namespace = computed(() => route.value.namespace || namespaces.value[0] || "");
 
-/** What was last told of changes: the position in the record, the clock, what is due next. */
-export const latest = signal(/** @type {any} */ (null));
+/** The last change that the emulator reported: the position in the timeline, the clock, and the next due event. */
+export const lastChange = signal(/** @type {any} */ (null));
 /** Counts that have changed since their entity was listed. */
 export const counts = signal(/** @type {Record<string, Counts>} */ ({}));
-/** Rises when what is shown has to be asked for again; 0 until changes are followed, so that none is missed in between. */
+/** Increases whenever views must repeat their requests. It is 0 until the page follows changes, so that it misses none. */
 export const version = signal(0);
-/** Since when the emulator has not answered. */
-export const silentSince = signal(/** @type {number | null} */ (null));
-/** Why no changes are told, by an emulator that answers. */
-export const refusal = signal(/** @type {string | null} */ (null));
-/** What went wrong last, and what was done last. */
-export const notice = signal(/** @type {{text: string, bad: boolean} | null} */ (null));
+/** When the emulator stopped responding. */
+export const offlineSince = signal(/** @type {number | null} */ (null));
+/** Why the emulator refuses to report changes, while it answers other requests. */
+export const changesError = signal(/** @type {string | null} */ (null));
+/** The result of the last action. @typedef {{text: string, bad: boolean}} Notice */
+export const notice = signal(/** @type {Notice | null} */ (null));
 
-/** The path of the namespace in the control API. @param {string} rest */
-export function inNamespace(rest) {
-  return `/namespaces/${encodeURIComponent(namespace.value)}${rest}`;
-}
-
-/** @param {string} method @param {string} rest @param {import("./source.js").Options} [options] */
-export async function ask(method, rest, options) {
+/** Requests a path of the namespace. @param {string} method @param {string} path @param {import("./source.js").Options} [options] */
+export async function request(method, path, options) {
   try {
-    const answer = await source.ask(method, inNamespace(rest), options);
-    silentSince.value = null;
+    const answer = await source.request(method, `/namespaces/${encodeURIComponent(namespace.value)}${path}`, options);
+    offlineSince.value = null;
     return answer;
   } catch (error) {
-    if (!(error instanceof Refused) && !options?.signal?.aborted) silentSince.value ??= Date.now();
+    if (!(error instanceof RequestError) && !options?.signal?.aborted) offlineSince.value ??= Date.now();
     throw error;
   }
 }
 
-/** Does something, and says why it did not work where it does not. @param {() => Promise<any>} what */
-export async function tried(what) {
+/** Runs an action and shows its error. @template T @param {() => Promise<T>} run @returns {Promise<T | undefined>} */
+export async function showErrors(run) {
   try {
-    return await what();
+    return await run();
   } catch (error) {
     notice.value = { text: String(/** @type {Error} */ (error).message), bad: true };
   }
 }
 
-/** Does something that changes the namespace, and says how it went. @param {string} done @param {() => Promise<any>} what */
-export async function act(done, what) {
-  return tried(async () => {
-    const answer = await what();
-    notice.value = { text: done, bad: false };
+/**
+ * Runs an action that changes the namespace, shows its result and returns its answer.
+ * @template T @param {string | ((answer: T) => Notice)} result @param {() => Promise<T>} run
+ */
+export function perform(result, run) {
+  return showErrors(async () => {
+    const answer = await run();
+    notice.value = typeof result === "string" ? { text: result, bad: false } : result(answer);
     version.value += 1;
     return answer;
   });
 }
 
-/** Asks which namespaces there are now. */
-export async function findNamespaces() {
-  const answer = await source.ask("GET", "/namespaces");
+/** Requests the list of namespaces. */
+export async function loadNamespaces() {
+  const answer = await source.request("GET", "/namespaces");
   namespaces.value = answer.map((/** @type {{name: string}} */ it) => it.name);
 }
 
 export async function start() {
   try {
-    await findNamespaces();
-    if (!place.value.namespace && namespaces.value[0]) {
-      const first = source.told?.place ?? write({ namespace: namespaces.value[0] });
+    await loadNamespaces();
+    if (!route.value.namespace && namespaces.value[0]) {
+      const first = source.report?.fragment ?? formatRoute({ namespace: namespaces.value[0] });
       history.replaceState(null, "", first);
-      place.value = read(first);
+      route.value = parseRoute(first);
     }
   } catch (error) {
-    silentSince.value ??= Date.now();
+    offlineSince.value ??= Date.now();
     notice.value = { text: String(/** @type {Error} */ (error).message), bad: true };
   }
   effect(follow);
@@ -89,29 +87,29 @@ document.addEventListener("visibilitychange", () => {
   visible.value = !document.hidden;
 });
 
-/** A page that is not seen follows nothing. */
+/** Follows the changes of the selected namespace while the page is visible. */
 function follow() {
-  const shown = namespace.value;
-  if (!shown || !visible.value) return;
+  const selected = namespace.value;
+  if (!selected || !visible.value) return;
   counts.value = {};
-  latest.value = null;
-  refusal.value = null;
+  lastChange.value = null;
+  changesError.value = null;
   version.value = 0;
-  return source.follow(shown, told, (open, refused) => {
-    refusal.value = refused ?? null;
-    silentSince.value = open || refused ? null : (silentSince.peek() ?? Date.now());
-    // Without changes there is still what can be asked for.
+  return source.follow(selected, applyChange, (open, error) => {
+    changesError.value = error ?? null;
+    offlineSince.value = open || error ? null : (offlineSince.peek() ?? Date.now());
+    // The views request their data once even if the page cannot follow changes.
     if (!open && version.peek() === 0) version.value = 1;
   });
 }
 
-/** @param {any} frame */
-function told(frame) {
-  const before = latest.peek();
-  latest.value = frame;
-  if (frame.counts?.length) {
-    const changed = frame.counts.map((/** @type {any} */ it) => [it.path, it.counts]);
+/** @param {any} change */
+function applyChange(change) {
+  const before = lastChange.peek();
+  lastChange.value = change;
+  if (change.counts?.length) {
+    const changed = change.counts.map((/** @type {any} */ it) => [it.path, it.counts]);
     counts.value = { ...counts.peek(), ...Object.fromEntries(changed) };
   }
-  if (frame.many || frame.position !== before?.position) version.value = version.peek() + 1;
+  if (change.many || change.position !== before?.position) version.value = version.peek() + 1;
 }

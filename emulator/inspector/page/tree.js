@@ -1,48 +1,48 @@
-// The entities of the namespace: however many there are, a page of them is asked for.
+// The list of entities, of which only the visible pages are requested.
 
 import { useMemo, useState } from "preact/hooks";
-import { go, place } from "./address.js";
+import { navigate, route } from "./route.js";
 import { html } from "./html.js";
 import { List } from "./list.js";
 import { paged } from "./paging.js";
-import { ask, counts, namespace, version } from "./state.js";
+import { request, counts, namespace, version } from "./state.js";
 
 /** @type {[string, string][]} */
-const ORDERS = [["path", "by name"], ["dead-letter", "most dead letters first"]];
+const ORDERS = [["path", "Sort by name"], ["dead-letter", "Sort by DLQ count"]];
 
 export function Tree() {
   const [contains, setContains] = useState("");
   const [order, setOrder] = useState("path");
-  const of = `${namespace.value} ${contains} ${order}`;
+  const queryKey = `${namespace.value} ${contains} ${order}`;
   const fetch = useMemo(
     () =>
       paged(async (after, limit, signal) => {
-        const answer = await ask("GET", "/entities", { query: { contains, order, after, limit }, signal });
+        const answer = await request("GET", "/entities", { query: { contains, order, after, limit }, signal });
         return { rows: answer.entities, next: answer.next, total: answer.total };
       }),
-    [of],
+    [queryKey],
   );
-  const here = place.value;
-  const known = counts.value;
-  const number = (/** @type {any} */ row, /** @type {string} */ name) => (/** @type {any} */ (known[row.path] ?? row.counts ?? {}))[name] || "";
+  const current = route.value;
+  const changed = counts.value;
+  const number = (/** @type {any} */ row, /** @type {string} */ name) => (/** @type {any} */ (changed[row.path] ?? row.counts ?? {}))[name] || "";
   const columns = [
     { title: "Entity", width: "minmax(0, 1fr)", kind: "path", cell: (/** @type {any} */ row) => html`<${Name} row=${row} grouped=${order === "path"} />` },
     { title: "Active", width: "3.3em", kind: "number", cell: (/** @type {any} */ row) => number(row, "active") },
-    { title: "Dead", width: "3em", kind: "number dead", cell: (/** @type {any} */ row) => number(row, "dead_letter") },
+    { title: "DLQ", width: "3em", kind: "number dead-letter", cell: (/** @type {any} */ row) => number(row, "dead_letter") },
   ];
   return html`
     <nav class="tree" aria-label="Entities">
       <div class="bar">
-        <input id="filter" type="search" placeholder="Filter ( / )" aria-label="Filter entities by a part of their name" value=${contains}
+        <input id="filter" type="search" placeholder="Filter ( / )" aria-label="Filter entities by name" value=${contains}
           onInput=${(/** @type {any} */ e) => setContains(e.currentTarget.value)} />
-        <select aria-label="Order" value=${order} onChange=${(/** @type {any} */ e) => setOrder(e.currentTarget.value)}>
+        <select aria-label="Sort order" value=${order} onChange=${(/** @type {any} */ e) => setOrder(e.currentTarget.value)}>
           ${ORDERS.map(([value, text]) => html`<option value=${value}>${text}</option>`)}
         </select>
       </div>
-      <${List} label="Entities" of=${of} version=${version} columns=${columns} fetch=${fetch}
-        chosen=${(/** @type {any} */ row) => row.path === here.entity}
-        open=${(/** @type {any} */ row) => go({ namespace: namespace.value, entity: row.path })}
-        empty=${contains ? "No entity has this in its name." : "The namespace has no entities."} />
+      <${List} label="Entities" queryKey=${queryKey} version=${version} columns=${columns} fetch=${fetch}
+        selected=${(/** @type {any} */ row) => row.path === current.entity}
+        open=${(/** @type {any} */ row) => navigate({ namespace: namespace.value, entity: row.path })}
+        empty=${contains ? "No entities match the filter." : "The namespace has no entities."} />
     </nav>`;
 }
 

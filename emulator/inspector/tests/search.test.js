@@ -1,111 +1,111 @@
-// What is looked for: lists by filters, what is done to all that they show, columns of one's own, and files.
+// Filters of the message list, actions on the listed messages, custom columns, export and import.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { journeys, row, topology } from "./setup.js";
+import { createSuite, row, topology } from "./setup.js";
 
-const { journey, at } = journeys();
+const { pageTest, visit } = createSuite();
 
-const SHOP = [
+const MESSAGES = [
   { id: "n1", body: "needle", properties: { color: "red" } },
   { id: "n2", body: "hay", properties: { color: "red" } },
   { id: "n3", body: "needle", properties: { color: "blue" } },
 ];
 
-const ids = async (shop, entity) => (await shop.ask("GET", `/messages?entity=${entity}`)).messages.map((it) => it.message_id);
+const ids = async (namespace, entity) => (await namespace.request("GET", `/messages?entity=${entity}`)).messages.map((it) => it.message_id);
 
-/** What the button for everything asks, and what stands there once that was answered. */
-async function answer(page, button, question, yes) {
+/** Clicks the button of an action and confirms its dialog. */
+async function confirm(page, button, question, action) {
   await page.getByRole("button", { name: button }).click();
   await page.getByRole("dialog").getByText(question, { exact: true }).waitFor();
-  await page.getByRole("dialog").getByRole("button", { name: yes, exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: action, exact: true }).click();
 }
 
-async function exported(page) {
+async function exportMessages(page) {
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Export" }).click()]);
   return JSON.parse(await readFile(await download.path(), "utf8"));
 }
 
-journey("What is done to all is done to what the list shows", topology("orders"), async (page, shop) => {
-  await shop.send("orders", ...SHOP, { id: "later", body: "needle", message_annotations: { "x-opt-scheduled-enqueue-time": { timestamp: Date.now() + 3600000 } } });
-  await at(page, shop, "orders?body=needle&where=color%20%3D%20%27red%27");
+pageTest("Actions apply to the messages that match the filters", topology("orders"), async (page, namespace) => {
+  await namespace.send("orders", ...MESSAGES, { id: "later", body: "needle", message_annotations: { "x-opt-scheduled-enqueue-time": { timestamp: Date.now() + 3600000 } } });
+  await visit(page, namespace, "orders?body=needle&where=color%20%3D%20%27red%27");
   await row(page, "n1").waitFor();
-  await answer(page, "Delete what matches…", "Delete the 1 message of orders that match color = 'red' and have “needle” in their body?", "Delete");
-  await page.getByText("Deleted: 1 message", { exact: false }).waitFor();
-  assert.deepEqual(await ids(shop, "orders"), ["n2", "n3", "later"]);
-  await at(page, shop, "orders?body=needle&state=active");
+  await confirm(page, "Delete matching…", "Delete 1 matching message in orders (SQL filter: color = 'red'; body contains: needle)?", "Delete");
+  await page.getByText("Deleted 1 message").waitFor();
+  assert.deepEqual(await ids(namespace, "orders"), ["n2", "n3", "later"]);
+  await visit(page, namespace, "orders?body=needle&state=active");
   await row(page, "n3").waitFor();
-  await answer(page, "Dead-letter what matches…", "Dead-letter the 1 message of orders that are active and have “needle” in their body?", "Dead-letter");
-  await page.getByText("Dead-lettered: 1 message").waitFor();
-  assert.deepEqual(await ids(shop, "orders"), ["n2", "later"]);
-  await at(page, shop, "orders/dead-letter?body=hay");
-  await page.getByText("No message is like that.").waitFor();
-  await page.getByRole("button", { name: "Resubmit what matches…" }).click();
-  await page.locator("[aria-live]").getByText("No message is like that.").waitFor();
+  await confirm(page, "Dead-letter matching…", "Dead-letter 1 matching message in orders (state: active; body contains: needle)?", "Dead-letter");
+  await page.getByText("Dead-lettered 1 message").waitFor();
+  assert.deepEqual(await ids(namespace, "orders"), ["n2", "later"]);
+  await visit(page, namespace, "orders/dead-letter?body=hay");
+  await page.getByText("No messages match the filters.").waitFor();
+  await page.getByRole("button", { name: "Resubmit matching…" }).click();
+  await page.locator("[aria-live]").getByText("No messages match the filters.").waitFor();
   assert.equal(await page.getByRole("dialog").count(), 0);
 });
 
-journey("What was looked for in one entity is not asked about in another", topology("orders", "invoices"), async (page, shop) => {
-  await shop.send("orders", { id: "o-1" });
-  await shop.send("invoices", { id: "i-1" });
-  await at(page, shop, "orders");
+pageTest("An action does not open its dialog after another entity was selected", topology("orders", "invoices"), async (page, namespace) => {
+  await namespace.send("orders", { id: "o-1" });
+  await namespace.send("invoices", { id: "i-1" });
+  await visit(page, namespace, "orders");
   await row(page, "o-1").waitFor();
   let release = () => {};
-  const held = new Promise((resolve) => { release = resolve; });
-  await page.route("**/messages?entity=orders&limit=200", async (route) => { await held; await route.continue(); });
+  const released = new Promise((resolve) => { release = resolve; });
+  await page.route("**/messages?entity=orders&limit=200", async (route) => { await released; await route.continue(); });
   await page.getByRole("button", { name: "Delete all…" }).click();
-  await at(page, shop, "invoices");
+  await visit(page, namespace, "invoices");
   await row(page, "i-1").waitFor();
   const answered = page.waitForResponse("**/messages?entity=orders&limit=200");
   release();
   await answered;
   await page.getByRole("button", { name: "Dead-letter all…" }).click();
-  await page.getByRole("dialog").getByText("Dead-letter all 1 message of invoices?").waitFor();
+  await page.getByRole("dialog").getByText("Dead-letter 1 message in invoices?").waitFor();
 });
 
-journey("A thousand messages at once are the first of more", topology("orders"), async (page, shop) => {
-  await shop.send("orders", ...Array.from({ length: 1000 }, (_, index) => ({ id: `m-${index}` })));
-  await shop.send("orders", { id: "last" });
-  await at(page, shop, "orders");
-  await answer(page, "Delete all…", "Delete the first 1,000 messages of orders? There are more, which stay.", "Delete");
-  await page.getByText("Deleted: 1,000 messages").waitFor();
-  assert.deepEqual(await ids(shop, "orders"), ["last"]);
+pageTest("An action applies to at most a thousand messages", topology("orders"), async (page, namespace) => {
+  await namespace.send("orders", ...Array.from({ length: 1000 }, (_, index) => ({ id: `m-${index}` })));
+  await namespace.send("orders", { id: "last" });
+  await visit(page, namespace, "orders");
+  await confirm(page, "Delete all…", "Delete the first 1,000 messages in orders? The other messages stay unchanged.", "Delete");
+  await page.getByText("Deleted 1,000 messages").waitFor();
+  assert.deepEqual(await ids(namespace, "orders"), ["last"]);
 });
 
-journey("A file has what the list shows, and what went meanwhile is told", topology("orders"), async (page, shop) => {
-  await shop.send("orders", ...SHOP);
-  await at(page, shop, "orders?body=needle");
+pageTest("An export contains the listed messages and reports skipped ones", topology("orders"), async (page, namespace) => {
+  await namespace.send("orders", ...MESSAGES);
+  await visit(page, namespace, "orders?body=needle");
   await row(page, "n3").waitFor();
-  assert.deepEqual((await exported(page)).map((it) => it.properties.message_id), ["n1", "n3"]);
+  assert.deepEqual((await exportMessages(page)).map((it) => it.properties.message_id), ["n1", "n3"]);
   await page.getByText("Exported 2 messages").waitFor();
   await page.route("**/messages/3?*", (route) => route.fulfill({ status: 404, body: '{"error":{"message":"gone"}}' }));
-  assert.deepEqual((await exported(page)).map((it) => it.properties.message_id), ["n1"]);
-  await page.getByText("Exported 1 message; 1 message went meanwhile").waitFor();
+  assert.deepEqual((await exportMessages(page)).map((it) => it.properties.message_id), ["n1"]);
+  await page.getByText("Exported 1 message; 1 message skipped (no longer in the entity)").waitFor();
   await page.route("**/messages/1?*", (route) => route.fulfill({ status: 500, body: '{"error":{"message":"broken"}}' }));
   await page.getByRole("button", { name: "Export" }).click();
   await page.getByText("broken").waitFor();
 });
 
-journey("A file that cannot be sent is said", topology("orders"), async (page, shop) => {
-  await at(page, shop, "orders");
+pageTest("An import reports files that cannot be sent", topology("orders"), async (page, namespace) => {
+  await visit(page, namespace, "orders");
   const file = (text) => page.getByLabel("Import").setInputFiles({ name: "m.json", mimeType: "application/json", buffer: Buffer.from(text) });
   await file("no JSON");
   await page.locator("[aria-live] .bad").waitFor();
   await file('[{"application_properties": {"n": {"long": 9007199254740993}}}]');
-  await page.getByText('9007199254740993 would be rounded: write it as a text, as in {"long": "9007199254740993"}').waitFor();
+  await page.getByText('9007199254740993 exceeds the integers that JSON numbers represent exactly: write it as a string, for example {"long": "9007199254740993"}').waitFor();
   await file('[{"body": {"text": "x"}}, {"body": {"omitted": 5}}]');
   await page.locator("[aria-live] .bad", { hasText: "messages[1]" }).waitFor();
   await file('{"body": {"text": "alone"}, "application_properties": {"n": {"long": "9007199254740993"}}}');
-  await page.getByText("Sent 1 message").waitFor();
-  const { message } = await shop.ask("GET", "/messages/1?entity=orders");
+  await page.getByText("Imported 1 message").waitFor();
+  const { message } = await namespace.request("GET", "/messages/1?entity=orders");
   assert.deepEqual(message.application_properties, { n: { long: "9007199254740993" } });
 });
 
-journey("Columns of one's own show properties, and bodies that are long", topology("orders"), async (page, shop) => {
+pageTest("Custom columns show properties and values of long bodies", topology("orders"), async (page, namespace) => {
   const pad = "y".repeat(3000);
-  await shop.send("orders", { id: "long", body: JSON.stringify({ pad, total: 7 }), properties: { color: "red" } }, { id: "short", body: '{"total": 12345678901234567890}' });
-  await shop.send("orders", { id: "none", body: "text" });
-  await at(page, shop, "orders");
+  await namespace.send("orders", { id: "long", body: JSON.stringify({ pad, total: 7 }), properties: { color: "red" } }, { id: "short", body: '{"total": 12345678901234567890}' });
+  await namespace.send("orders", { id: "none", body: "text" });
+  await visit(page, namespace, "orders");
   await page.getByLabel("Columns").fill("body.total, color, message_id");
   await page.keyboard.press("Tab");
   const cells = async (id) => (await row(page, id).getByRole("gridcell").allInnerTexts()).slice(-3);
@@ -120,11 +120,11 @@ const copied = async (page, button) => {
   return page.evaluate(() => globalThis.copied);
 };
 
-journey("What is copied holds", {
+pageTest("The copied request and assertions describe the list", {
   UserConfig: { Namespaces: [{ Name: "sbemulatorns", Queues: [{ Name: "orders" }], Topics: [{ Name: "prices", Subscriptions: [{ Name: "high" }] }] }] },
-}, async (page, shop) => {
-  await shop.send("prices", { id: "p-1" }, { id: "p-2" });
-  await shop.ask("POST", "/messages/act", { entity: "prices/Subscriptions/high", numbers: [1], act: "dead-letter" });
+}, async (page, namespace) => {
+  await namespace.send("prices", { id: "p-1" }, { id: "p-2" });
+  await namespace.request("POST", "/messages/act", { entity: "prices/Subscriptions/high", numbers: [1], act: "dead-letter" });
   await page.evaluate(() => { navigator.clipboard.writeText = async (text) => { globalThis.copied = text; }; });
   const high = encodeURIComponent("prices/Subscriptions/high");
   for (const [hash, rust] of [
@@ -134,10 +134,10 @@ journey("What is copied holds", {
     [high, 'assert_message_count!(servicebus.subscription("prices", "high"), active = 1).await;'],
     [`${high}/dead-letter`, 'assert_message_count!(servicebus.subscription("prices", "high").dead_letters(), active = 1).await;'],
   ]) {
-    await at(page, shop, hash);
+    await visit(page, namespace, hash);
     assert.equal(await copied(page, "Copy as Rust"), rust);
   }
   assert.equal(await copied(page, "Copy as pytest"), 'assert servicebus.counts("prices/Subscriptions/high/$DeadLetterQueue")["active"] == 1');
-  await at(page, shop, `${high}?where=a%20%3D%20'b'`);
+  await visit(page, namespace, `${high}?where=a%20%3D%20'b'`);
   assert.match(await copied(page, "Copy as curl"), /messages\?entity=prices%2FSubscriptions%2Fhigh&where=a\+%3D\+%27b%27'$/);
 });

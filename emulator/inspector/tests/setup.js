@@ -1,4 +1,4 @@
-// An emulator and a browser for the journeys, and what they do with them again and again.
+// Starts the emulator and the browser of a test file, and has the functions that tests share.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -9,41 +9,41 @@ import { chromium } from "playwright-core";
 
 const PROGRAM = process.env.SERVICEBUS_EMULATOR_BIN ?? "../../target/debug/servicebus-emulator";
 const BROWSER = process.env.CHROMIUM ?? "/usr/bin/chromium";
-const SHOTS = process.env.SERVICEBUS_SCREENSHOTS;
+const SCREENSHOTS = process.env.SERVICEBUS_SCREENSHOTS;
 
 /**
- * The journeys of a file: tests with a namespace and a page of their own, in one emulator and one browser.
- * @returns {{journey: Function, bus: any, browser: any, at: Function}}
+ * The tests of a file share an emulator and a browser. Each test has its own namespace and page.
+ * @returns {{pageTest: Function, emulator: any, browser: any, visit: Function}}
  */
-export function journeys() {
-  const all = {};
+export function createSuite() {
+  const suite = {};
   before(async () => {
-    [all.bus, all.browser] = await Promise.all([emulator(), browser()]);
+    [suite.emulator, suite.browser] = await Promise.all([startEmulator(), launchBrowser()]);
   });
   after(async () => {
-    await all.browser?.close();
-    await all.bus?.stop();
+    await suite.browser?.close();
+    await suite.emulator?.stop();
   });
-  all.journey = (title, topology, run, { timeout = 60000, ...options } = {}) =>
+  suite.pageTest = (title, topology, run, { timeout = 60000, ...options } = {}) =>
     test(title, { timeout }, async () => {
       const name = title.toLowerCase().replace(/[^a-z]+/g, "-").slice(0, 40).replace(/^-|-$/g, "");
-      const shop = await namespace(all.bus, name, topology);
-      const page = await open(all.browser, all.bus, `#/${name}`, options);
-      await run(page, shop);
-      assert.deepEqual(page.wrong, []);
+      const namespace = await createNamespace(suite.emulator, name, topology);
+      const page = await open(suite.browser, suite.emulator, `#/${name}`, options);
+      await run(page, namespace);
+      assert.deepEqual(page.errors, []);
       await page.context().close();
     });
-  all.at = (page, shop, hash) => page.goto(`${all.bus.page}#/${shop.name}/${hash}`);
-  return all;
+  suite.visit = (page, namespace, route) => page.goto(`${suite.emulator.page}#/${namespace.name}/${route}`);
+  return suite;
 }
 
-/** Rows of the list of messages that have a text. */
+/** The rows of the message list that contain a text. */
 export function row(page, text) {
-  return page.locator("main .list .row:not(.heads)", { hasText: text });
+  return page.locator("main .list .row:not(.header)", { hasText: text });
 }
 
-/** Starts an emulator that ends with this process. */
-export async function emulator(...options) {
+/** Starts an emulator, which ends with this process. */
+export async function startEmulator(...options) {
   const ports = ["--host", "127.0.0.1", "--amqp-port", "0", "--http-port", "0", "--exit-with-stdin"];
   const child = spawn(PROGRAM, [...ports, ...options], { stdio: ["pipe", "pipe", "inherit"] });
   const lines = createInterface({ input: child.stdout });
@@ -60,10 +60,10 @@ export async function emulator(...options) {
   };
 }
 
-/** A client of the control API of one namespace, made for this test. */
-export async function namespace(bus, name, topology) {
-  const root = `${bus.page}v1/namespaces/${name}`;
-  const ask = async (method, path, body) => {
+/** Creates a namespace and returns a client of its control API. */
+export async function createNamespace(emulator, name, topology) {
+  const root = `${emulator.page}v1/namespaces/${name}`;
+  const request = async (method, path, body) => {
     const response = await fetch(root + path, {
       method,
       headers: body === undefined ? {} : { "content-type": "application/json" },
@@ -73,13 +73,13 @@ export async function namespace(bus, name, topology) {
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
     return text && JSON.parse(text);
   };
-  const made = await ask("PUT", "", topology);
+  const created = await request("PUT", "", topology);
   return {
     name,
-    connectionString: made.connection_string,
-    ask,
-    send: (entity, ...messages) => ask("POST", `/messages?entity=${encodeURIComponent(entity)}`, messages.map(message)),
-    counts: (entity) => ask("GET", `/counts?entity=${encodeURIComponent(entity)}`),
+    connectionString: created.connection_string,
+    request,
+    send: (entity, ...messages) => request("POST", `/messages?entity=${encodeURIComponent(entity)}`, messages.map(message)),
+    counts: (entity) => request("GET", `/counts?entity=${encodeURIComponent(entity)}`),
   };
 }
 
@@ -92,33 +92,33 @@ function message({ id, body = "", properties, subject, session, after, ...rest }
   };
 }
 
-/** A configuration of one namespace. */
+/** The configuration of one namespace with these queues. */
 export function topology(...queues) {
-  const named = (it) => (typeof it === "string" ? { Name: it } : it);
-  return { UserConfig: { Namespaces: [{ Name: "sbemulatorns", Queues: queues.map(named) }] } };
+  const queue = (it) => (typeof it === "string" ? { Name: it } : it);
+  return { UserConfig: { Namespaces: [{ Name: "sbemulatorns", Queues: queues.map(queue) }] } };
 }
 
-export async function browser() {
+export async function launchBrowser() {
   return chromium.launch({ executablePath: BROWSER, args: ["--no-sandbox"] });
 }
 
-/** A page that fails the test when anything goes wrong in it, or when it asks another host. */
-export async function open(browser, bus, hash, options = {}) {
+/** Opens a page. `errors` contains errors of the page and its requests to other hosts, which fail the test. */
+export async function open(browser, emulator, route, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, ...options });
   const page = await context.newPage();
-  const wrong = [];
-  page.on("pageerror", (error) => wrong.push(String(error)));
-  page.on("console", (entry) => entry.type() === "error" && !/Failed to load resource|net::ERR/.test(entry.text()) && wrong.push(entry.text()));
+  const errors = [];
+  page.on("pageerror", (error) => errors.push(String(error)));
+  page.on("console", (entry) => entry.type() === "error" && !/Failed to load resource|net::ERR/.test(entry.text()) && errors.push(entry.text()));
   page.on("request", (request) => {
     const url = request.url();
-    if (!url.startsWith(bus.origin) && !/^(data|blob):/.test(url)) wrong.push(`asked ${url}`);
+    if (!url.startsWith(emulator.origin) && !/^(data|blob):/.test(url)) errors.push(`request to ${url}`);
   });
-  await page.goto(bus.page + hash);
-  return Object.assign(page, { wrong });
+  await page.goto(emulator.page + route);
+  return Object.assign(page, { errors });
 }
 
-export async function shot(page, name) {
-  if (!SHOTS) return;
-  mkdirSync(SHOTS, { recursive: true });
-  await page.screenshot({ path: `${SHOTS}/${name}.png` });
+export async function screenshot(page, name) {
+  if (!SCREENSHOTS) return;
+  mkdirSync(SCREENSHOTS, { recursive: true });
+  await page.screenshot({ path: `${SCREENSHOTS}/${name}.png` });
 }

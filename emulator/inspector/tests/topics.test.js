@@ -1,13 +1,12 @@
-// What the page shows of topics: their rules, the dead letters of their subscriptions, and the topology as a whole.
+// Topics: their rules, the dead-letter messages of their subscriptions, and the exported topology.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { emulator, journeys, namespace, row } from "./setup.js";
+import { createSuite, row, startEmulator } from "./setup.js";
 
-const all = journeys();
-const { journey, at } = all;
+const { pageTest, visit } = createSuite();
 
-/** A topic of which one subscription takes red orders, and two take all. */
+/** A topic with a subscription for red orders and two for all orders. */
 const ORDERS = {
   UserConfig: {
     Namespaces: [{
@@ -24,8 +23,8 @@ const ORDERS = {
   },
 };
 
-journey("The explainer names the part of a filter that is not true", ORDERS, async (page, shop) => {
-  await at(page, shop, "rules");
+pageTest("The rules view shows the first condition that is not true", ORDERS, async (page, namespace) => {
+  await visit(page, namespace, "rules");
   const message = page.getByLabel("Message");
   await message.fill('{"UserProperties": {"color": "red", "price": 7}}');
   const red = page.getByRole("row", { name: /Subscriptions\/red/ });
@@ -37,46 +36,46 @@ journey("The explainer names the part of a filter that is not true", ORDERS, asy
   await page.getByRole("row", { name: /Subscriptions\/audit/ }).getByRole("cell", { name: "yes", exact: true }).waitFor();
 });
 
-journey("The dead letter of a subscription goes back to it alone", ORDERS, async (page, shop) => {
-  await shop.send("orders", { id: "o-17", body: '{"total": -3}' });
-  await shop.ask("POST", "/messages/act", { entity: "orders/Subscriptions/billing", numbers: [1], act: "dead-letter", reason: "Rejected" });
-  await at(page, shop, `${encodeURIComponent("orders/Subscriptions/billing")}/dead-letter`);
+pageTest("A dead-letter message of a subscription is resubmitted to that subscription only", ORDERS, async (page, namespace) => {
+  await namespace.send("orders", { id: "o-17", body: '{"total": -3}' });
+  await namespace.request("POST", "/messages/act", { entity: "orders/Subscriptions/billing", numbers: [1], act: "dead-letter", reason: "Rejected" });
+  await visit(page, namespace, `${encodeURIComponent("orders/Subscriptions/billing")}/dead-letter`);
   await row(page, "o-17").click();
   await page.getByRole("button", { name: "Repair and resubmit…" }).click();
   const text = page.getByRole("dialog").locator("textarea");
   await text.fill((await text.inputValue()).replace("-3", "3"));
   await page.getByRole("dialog").getByText("emulator only").waitFor();
-  await page.getByRole("button", { name: "To the topic orders instead" }).click();
-  await page.getByRole("dialog").getByText("It comes to 2 subscriptions.").waitFor();
-  await page.getByRole("button", { name: "To this subscription alone" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "Send" }).click();
-  await page.getByText("There are no messages here.").waitFor();
-  const active = async (name) => (await shop.counts(`orders/Subscriptions/${name}`)).active;
+  await page.getByRole("button", { name: "Send to topic orders instead" }).click();
+  await page.getByRole("dialog").getByText("The message matches 2 subscriptions.").waitFor();
+  await page.getByRole("button", { name: "Send to this subscription only" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Send", exact: true }).click();
+  await page.getByText("There are no messages.").waitFor();
+  const active = async (name) => (await namespace.counts(`orders/Subscriptions/${name}`)).active;
   assert.deepEqual([await active("billing"), await active("audit")], [1, 1]);
-  const [sent] = (await shop.ask("GET", "/messages?entity=orders/Subscriptions/billing")).messages;
+  const [sent] = (await namespace.request("GET", "/messages?entity=orders/Subscriptions/billing")).messages;
   assert.equal(sent.preview, '{"total": 3}');
 });
 
-journey("A message that no rule takes is said before it is sent to its topic", ORDERS, async (page, shop) => {
-  await shop.ask("DELETE", "/subscriptions/orders/Subscriptions/audit");
-  await shop.send("orders", { id: "o-18", properties: { color: "red", price: { int: 12 } } });
-  await shop.ask("DELETE", "/subscriptions/orders/Subscriptions/billing");
-  await shop.ask("POST", "/messages/act", { entity: "orders/Subscriptions/red", numbers: [1], act: "dead-letter" });
-  await at(page, shop, `${encodeURIComponent("orders/Subscriptions/red")}/dead-letter/messages/1`);
+pageTest("A dialog warns if a message matches no subscription", ORDERS, async (page, namespace) => {
+  await namespace.request("DELETE", "/subscriptions/orders/Subscriptions/audit");
+  await namespace.send("orders", { id: "o-18", properties: { color: "red", price: { int: 12 } } });
+  await namespace.request("DELETE", "/subscriptions/orders/Subscriptions/billing");
+  await namespace.request("POST", "/messages/act", { entity: "orders/Subscriptions/red", numbers: [1], act: "dead-letter" });
+  await visit(page, namespace, `${encodeURIComponent("orders/Subscriptions/red")}/dead-letter/messages/1`);
   await page.getByRole("button", { name: "Repair and resubmit…" }).click();
-  await page.getByRole("button", { name: "To the topic orders instead" }).click();
+  await page.getByRole("button", { name: "Send to topic orders instead" }).click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByText("It comes to 1 subscription.").waitFor();
+  await dialog.getByText("The message matches 1 subscription.").waitFor();
   const text = dialog.locator("textarea");
   await text.fill((await text.inputValue()).replace('"red"', '"blue"'));
-  await dialog.getByText("No rule will match").waitFor();
+  await dialog.getByText("The message matches no subscription").waitFor();
 });
 
-journey("The exported topology starts a second emulator", ORDERS, async (page, shop) => {
-  await at(page, shop, "");
-  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Export the topology" }).click()]);
+pageTest("An emulator starts with the exported topology", ORDERS, async (page, namespace) => {
+  await visit(page, namespace, "");
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Export topology" }).click()]);
   const file = await download.path();
-  const second = await emulator("--config", file);
+  const second = await startEmulator("--config", file);
   const exported = JSON.parse(await readFile(file, "utf8")).UserConfig.Namespaces[0].Name;
   const answer = await fetch(`${second.page}v1/namespaces/${exported}/entities`);
   const { entities } = await answer.json();

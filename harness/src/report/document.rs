@@ -34,7 +34,7 @@ pub(super) fn with(recorded: &Value) -> String {
     <script type="importmap" nonce="{nonce}">{imports}</script>
   </head>
   <body>
-    <div id="app"><p class="empty">The report needs JavaScript.</p></div>
+    <div id="app"><p class="empty">The report requires JavaScript.</p></div>
     <script type="application/json" id="recorded">{data}</script>
     <script type="module" nonce="{nonce}">import "{PAGE}app.js";</script>
   </body>

@@ -54,7 +54,7 @@ pub(super) async fn collect(
     answers.insert("/entities".to_owned(), entities);
     Ok(json!({
         "namespace": namespace,
-        "place": inspector::fragment(namespace, evidence),
+        "fragment": inspector::fragment(namespace, evidence),
         "answers": answers,
     }))
 }

@@ -149,7 +149,7 @@ fn a_request_that_is_no_http_ends_its_connection_alone() {
 fn a_body_that_does_not_come_is_not_waited_for_for_ever() {
     let bus = Bus::started(Options {
         config: parse(&queues("", &[("q", "")])),
-        timeout: Duration::from_millis(300),
+        step_timeout: Duration::from_millis(300),
         ..Options::default()
     });
     // Which is what `RequestTimeout` in openapi.json describes.

@@ -125,7 +125,7 @@ fn a_handshake_that_stays_half_done_is_in_nobodys_way() {
 fn a_wait_ends_at_its_timeout() {
     let bus = Bus::started(Options {
         config: parse(&queues("", &[("q", "")])),
-        timeout: Duration::from_millis(500),
+        step_timeout: Duration::from_millis(500),
         ..Options::default()
     });
     let ca = bus.ca();

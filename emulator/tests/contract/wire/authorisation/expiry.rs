@@ -82,7 +82,7 @@ fn a_connection_that_proves_nothing_in_time_is_closed() {
     let impatient = |setting: &str| {
         Bus::started(Options {
             config: parse(&queues(setting, &[("a", "")])),
-            timeout: Duration::from_secs(5),
+            step_timeout: Duration::from_secs(5),
             ..Options::default()
         })
     };

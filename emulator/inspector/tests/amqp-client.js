@@ -1,4 +1,4 @@
-// A receiver that speaks AMQP, for what only a lock or a session shows.
+// An AMQP client that holds locks and sessions.
 
 import rhea from "rhea";
 
@@ -6,20 +6,20 @@ const SESSION_FILTER = "com.microsoft:session-filter";
 
 /** Connects to a namespace by its connection string. */
 export async function connect(connectionString) {
-  const said = Object.fromEntries(connectionString.split(";").filter(Boolean).map((part) => part.split(/=(.*)/s)));
-  const { hostname, port } = new URL(said.Endpoint.replace("sb:", "http:"));
+  const parts = Object.fromEntries(connectionString.split(";").filter(Boolean).map((part) => part.split(/=(.*)/s)));
+  const { hostname, port } = new URL(parts.Endpoint.replace("sb:", "http:"));
   const container = rhea.create_container();
   const connection = container.connect({
     host: hostname,
     port: Number(port || 5672),
-    username: said.SharedAccessKeyName,
-    password: said.SharedAccessKey,
+    username: parts.SharedAccessKeyName,
+    password: parts.SharedAccessKey,
     container_id: "worker",
     reconnect: false,
   });
   await once(connection, "connection_open", "connection_close", "disconnected");
   return {
-    /** The next message under a lock, which is settled by its `settle`. */
+    /** Receives the next message in peek-lock mode. */
     receive: async (entity, { session } = {}) => {
       const filter = session === undefined ? undefined : { [SESSION_FILTER]: rhea.types.wrap_described(session, SESSION_FILTER) };
       const receiver = connection.open_receiver({ source: { address: entity, filter }, credit_window: 0, autoaccept: false });
@@ -28,7 +28,7 @@ export async function connect(connectionString) {
       const { message, delivery } = await once(receiver, "message", "receiver_close");
       return { message, delivery, receiver };
     },
-    /** Keeps a state with a session that this connection holds. */
+    /** Sets the state of a session whose lock this connection holds. */
     setSessionState: async (entity, session, state) => {
       const node = `${entity}/$management`;
       const replies = connection.open_receiver({ source: { address: node }, target: { address: "replies" } });
@@ -49,10 +49,10 @@ export async function connect(connectionString) {
   };
 }
 
-/** Resolves at the first event, and fails at the others. */
-function once(emitter, good, ...bad) {
+/** Resolves on the first event and rejects on the others. */
+function once(emitter, expected, ...failures) {
   return new Promise((resolve, reject) => {
-    emitter.once(good, resolve);
-    for (const name of bad) emitter.once(name, (context) => reject(new Error(`${name}: ${context.receiver?.error ?? context.connection?.error ?? ""}`)));
+    emitter.once(expected, resolve);
+    for (const name of failures) emitter.once(name, (context) => reject(new Error(`${name}: ${context.receiver?.error ?? context.connection?.error ?? ""}`)));
   });
 }
