@@ -55,7 +55,7 @@ pub(super) async fn start(
         let opened = forward::open(&own, options.ports, &shared.ports, shared.network);
         let (endpoints, forwarder) = opened.await?;
         let liveness = Liveness::Container(shared.output.clone());
-        let control = Control::new(endpoints.http, "", liveness).showing(shared.token.clone());
+        let control = Control::new(endpoints.http, "", liveness).with_token(shared.token.clone());
         let first = control.first_namespace().await;
         let first = first.map_err(|error| Error::start(error.to_string()))?;
         Ok::<_, Error>((shared, endpoints, forwarder, first))

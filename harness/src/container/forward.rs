@@ -43,7 +43,7 @@ struct Listeners {
 pub(crate) async fn open(
     background: &Background,
     ports: HttpPorts,
-    ports: &Arc<SharedPortMapping>,
+    mapping: &Arc<SharedPortMapping>,
     network: Network,
 ) -> Result<(Endpoints, Forwarder), Error> {
     let mut attempts = 0;
@@ -52,7 +52,7 @@ pub(crate) async fn open(
         attempts += 1;
         match Listeners::open(address, ports).await {
             Ok(listeners) => {
-                let forwarding = listeners.forward(background, ports);
+                let forwarding = listeners.forward(background, mapping);
                 return forwarding.map_err(|error| cannot_listen(address, &error));
             }
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => last = error.to_string(),
