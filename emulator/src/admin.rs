@@ -204,10 +204,7 @@ fn if_match(headers: &HeaderMap) -> Result<Option<&str>, ServiceError> {
 async fn read(body: Body, step_timeout: Duration) -> Result<Bytes, ServiceError> {
     match timeout(step_timeout, read_at_most(MAX_BODY, body)).await {
         Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(_)) => {
-            let text = format!("The body is larger than {MAX_BODY} bytes, or ended too early. ");
-            Err(ServiceError::new(StatusCode::PAYLOAD_TOO_LARGE, text))
-        }
+        Ok(Err((status, text))) => Err(ServiceError::new(status, format!("{text} "))),
         Err(_) => {
             let text = format!(
                 "The body did not come within {} s. ",

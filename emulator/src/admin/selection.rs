@@ -432,7 +432,10 @@ mod tests {
         );
         let refused = Selection::parse("availabilityStatus eq 1").unwrap_err();
         let text = format!("{refused:?}");
-        assert!(text.contains("is no value of availabilityStatus"), "{text}");
+        assert!(
+            text.contains("is not a value of availabilityStatus"),
+            "{text}"
+        );
         for text in [
             "path",
             "path eq",

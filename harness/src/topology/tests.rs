@@ -271,8 +271,8 @@ fn an_invalid_rule_is_reported_with_its_path() {
     let found = problems(&topology);
     let at = "configuration: UserConfig.Namespaces[0].Topics[0].Subscriptions[0].Rules";
     let expected = [
-        r#"[0].Properties.SqlFilter.SqlExpression: "a =" is not a SQL filter: column 4: "#,
-        r#"[1].Properties.Action.SqlExpression: "SET a" is not an action: column 6: "#,
+        r#"[0].Properties.SqlFilter.SqlExpression: "a =" is not a valid SQL filter: column 4: "#,
+        r#"[1].Properties.Action.SqlExpression: "SET a" is not a valid action: column 6: "#,
         "[2].Properties.CorrelationFilter: names no property",
         "[3].Properties.CorrelationFilter.Properties.x: this is null",
         "[4].Properties.CorrelationFilter.Properties.x: this is null",

@@ -297,7 +297,7 @@ mod tests {
         let unknown = verify(&valid, &[], NOW).unwrap_err();
         assert_eq!(
             unknown.to_string(),
-            "no key is named \"RootManageSharedAccessKey\" in this namespace"
+            "this namespace has no key named \"RootManageSharedAccessKey\""
         );
         let elsewhere = judged(&token("sb%3A%2F%2Flocalhost%2Finvoices", UPPER));
         assert_eq!(

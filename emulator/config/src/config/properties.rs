@@ -94,7 +94,7 @@ pub(crate) fn path(report: &Report<'_>, written: &Located<String>) -> Option<Ent
     let Located { location, value } = written;
     let path = value.parse();
     if let Err(error) = &path {
-        report.wrong_value(location, format!("is no legal name: {error}"), None);
+        report.wrong_value(location, format!("is not a valid name: {error}"), None);
     }
     path.ok()
 }

@@ -137,7 +137,7 @@ fn check_namespace_name(report: &Report<'_>, name: &Located<String>) {
         let allowed = NAMESPACE_NAMES.to_owned();
         report.wrong_value(
             &name.location,
-            "is no legal name of a namespace",
+            "is not a valid namespace name",
             Some(allowed),
         );
     }
@@ -167,7 +167,7 @@ fn report_repeated<'a>(
 fn check_small_name(report: &Report<'_>, written: &Located<String>) {
     let Located { location, value } = written;
     if let Err(error) = check_name(value) {
-        report.wrong_value(location, format!("is no legal name: {error}"), None);
+        report.wrong_value(location, format!("is not a valid name: {error}"), None);
     }
 }
 
@@ -177,7 +177,11 @@ fn address(report: &Report<'_>, written: Option<Located<String>>) -> Option<Addr
     let address = value.parse();
     if address.is_err() {
         let allowed = Address::ALLOWED.to_owned();
-        report.wrong_value(&location, "is no address of a namespace", Some(allowed));
+        report.wrong_value(
+            &location,
+            "is not a valid address of a namespace",
+            Some(allowed),
+        );
     }
     address.ok()
 }
@@ -289,7 +293,10 @@ fn expression<T>(
     let Located { location, value } = block.expression?;
     let parsed = parse(&value, block.parameters);
     if let Err(error) = &parsed {
-        let message = format!("{} is no {thing}: {error}", report.excerpt(&location));
+        let message = format!(
+            "{} is not a valid {thing}: {error}",
+            report.excerpt(&location)
+        );
         report.problem_within(&location, &value, error.offset(), message);
     }
     parsed.ok()

@@ -66,7 +66,7 @@ pub fn read(
     let member = |name: &str| member(written, name).filter(|value| !value.is_null());
     let action = match member("action").and_then(expression) {
         Some(text) => Some(Action::parse(text, Parameters::new()).map_err(|error| {
-            let message = format!("{text:?} is not an action: {error}");
+            let message = format!("{text:?} is not a valid action: {error}");
             ("action.sqlExpression".to_owned(), message)
         })?),
         None => None,
@@ -103,7 +103,7 @@ fn sql(
     parse: impl FnOnce(&str) -> Result<SqlFilter, SyntaxError>,
 ) -> Result<Filter, (String, String)> {
     parse(text).map(Filter::Sql).map_err(|error| {
-        let message = format!("{text:?} is not a SQL filter: {error}");
+        let message = format!("{text:?} is not a valid SQL filter: {error}");
         ("sqlFilter.sqlExpression".to_owned(), message)
     })
 }

@@ -43,7 +43,7 @@ fn read_value(key: &str, element: &Element) -> Result<Encoded, ServiceError> {
         },
     };
     let wrong = || {
-        let message = format!("The value of '{key}' is no {name}.");
+        let message = format!("The value of '{key}' is not of the type {name}.");
         ServiceError::parameter(message, key, text)
     };
     let value = match name {

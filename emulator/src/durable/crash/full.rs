@@ -170,7 +170,7 @@ async fn nothing_is_confirmed_after_a_failed_synchronization() {
     send(&namespace, "lost").expect("nothing is known yet");
     let failed = store.flush().await.expect_err("it is not safe").to_string();
     assert!(
-        failed.contains("Nothing is accepted until the emulator is restarted"),
+        failed.contains("The emulator accepts no changes until it is restarted"),
         "{failed}"
     );
     assert_eq!(failures.all()[0].reason, failed);

@@ -259,7 +259,7 @@ fn a_rule_that_cannot_be_understood_is_none() {
                 "<SqlExpression>a = @p</SqlExpression><Parameters>{}</Parameters>",
                 value("@p", "int", "x")
             )),
-            "The value of '@p' is not an int.",
+            "The value of '@p' is not of the type int.",
         ),
         (
             rule("<Filter i:type=\"CorrelationFilter\"><Properties/></Filter>"),

@@ -319,7 +319,7 @@ fn every_subscription_of_a_topic_is_explained_at_once() {
     let refused = explain("topic=t", r#"{"header":{"priority":300}}"#);
     assert_ends_with(
         refused.error_with(400, "invalid-body"),
-        "300 is not a ubyte",
+        "300 is not of the type ubyte",
     );
     assert_eq!(answer["rules"], json!([]));
     let [cheap, red] = answer["subscriptions"]

@@ -76,7 +76,7 @@ fn help_says_what_one_needs_first() {
             "SERVICEBUS_EMULATOR_LOG",
             "servicebus-emulator check config.json",
             "servicebus-emulator client-settings --https-port 443",
-            "Exit codes: 0 stopped when asked, 1 bad configuration or data directory, 2 bad arguments, 3 cannot listen.",
+            "Exit codes: 0 stopped on request, 1 invalid configuration or data directory, 2 invalid arguments, 3 cannot listen.",
         ] {
             assert!(text.contains(line), "{line} is not in {text}");
         }

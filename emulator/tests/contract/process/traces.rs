@@ -371,7 +371,7 @@ fn a_collector_that_accepts_nothing_is_logged_once() {
         .collect();
     assert_eq!(told.len(), 1, "{logged}");
     let text = format!(
-        "spans are dropped until {}/v1/traces takes them: it answers 400",
+        "spans are dropped until {}/v1/traces accepts them: it answers 400",
         collector.endpoint()
     );
     assert_contains(told[0], &text);

@@ -346,7 +346,7 @@ fn only_a_subscription_has_rules() {
         let node = peer.node(address);
         let reply = add(&mut peer, &node, "r", sql_filter("1=1"));
         let words = refused_with(&reply, 400, "amqp:not-allowed");
-        assert!(words.contains("is no subscription"), "{words}");
+        assert!(words.contains("is not a subscription"), "{words}");
         for operation in ["remove-rule", "enumerate-rules"] {
             let body = map([(text("rule-name"), text("r"))]);
             let reply = peer.call(&node, operation, body);

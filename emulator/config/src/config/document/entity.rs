@@ -164,7 +164,7 @@ fn encoded(report: &Report<'_>, digits: Located<String>) -> Option<Encoded> {
     let encoded = bytes.and_then(|bytes| Encoded::from_amqp(&bytes).ok());
     if encoded.is_none() {
         let allowed = "hexadecimal digits of one primitive AMQP value".to_owned();
-        report.wrong_value(&location, "is no encoded value", Some(allowed));
+        report.wrong_value(&location, "is not an encoded value", Some(allowed));
     }
     encoded
 }

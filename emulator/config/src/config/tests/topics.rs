@@ -426,7 +426,10 @@ fn a_selector_is_read_in_its_own_language() {
     assert_eq!(filter.selector_text(), Some("a BETWEEN 1 AND 2"));
     assert_eq!(filter.text(), "a >= 1 AND a <= 2");
     for (filter, message) in [
-        (r#"{"Selector":"a BETWEEN"}"#, "is no selector: column 10"),
+        (
+            r#"{"Selector":"a BETWEEN"}"#,
+            "is not a valid selector: column 10",
+        ),
         (
             r#"{"Selector":"a = 1","SqlExpression":"a = 2"}"#,
             "SqlExpression",

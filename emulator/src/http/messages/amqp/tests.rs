@@ -63,11 +63,11 @@ fn what_stands_for_itself_depends_on_the_place() {
 #[test]
 fn what_is_no_value_is_refused_with_its_type() {
     for (json, said) in [
-        (json!({"ubyte": 256}), "256 is not a ubyte"),
-        (json!({"int": "x"}), "\"x\" is not an int"),
-        (json!({"char": "ab"}), "\"ab\" is not a char"),
-        (json!({"uuid": "x"}), "\"x\" is not a uuid"),
-        (json!({"encoded": "cQAA"}), "is no encoded"),
+        (json!({"ubyte": 256}), "256 is not of the type ubyte"),
+        (json!({"int": "x"}), "\"x\" is not of the type int"),
+        (json!({"char": "ab"}), "\"ab\" is not of the type char"),
+        (json!({"uuid": "x"}), "\"x\" is not of the type uuid"),
+        (json!({"encoded": "cQAA"}), "is not of the type encoded"),
         (json!({"thing": 1}), "there is no AMQP type \"thing\""),
         (json!({"map": [1]}), "1 is not a pair"),
         (json!({"int": 1, "long": 2}), "an object with one member"),
@@ -158,7 +158,7 @@ fn what_is_no_message_is_refused_with_its_place() {
     for (message, said) in [
         (
             json!({"header": {"priority": 256}}),
-            "header.priority: 256 is not a ubyte",
+            "header.priority: 256 is not of the type ubyte",
         ),
         (
             json!({"header": {"speed": 1}}),
@@ -174,7 +174,7 @@ fn what_is_no_message_is_refused_with_its_place() {
         ),
         (
             json!({"application_properties": {"a": {"int": "x"}}}),
-            "application_properties, \"a\": \"x\" is not an int",
+            "application_properties, \"a\": \"x\" is not of the type int",
         ),
         (
             json!({"body": {"omitted": 3}}),

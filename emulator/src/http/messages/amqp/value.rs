@@ -150,7 +150,7 @@ pub(crate) fn write(value: &Value, plain: &str, out: &mut Vec<u8>) -> Result<(),
 }
 
 fn write_typed(name: &str, value: &Value, out: &mut Vec<u8>) -> Result<(), String> {
-    let refused = || format!("{value} is no {name}");
+    let refused = || format!("{value} is not of the type {name}");
     let text = || value.as_str().ok_or_else(refused);
     let bytes = || BASE64_STANDARD.decode(text()?).map_err(|_| refused());
     let writer = &mut Writer::new(out);
@@ -239,7 +239,7 @@ fn number<T: TryFrom<i128>>(name: &str, value: &Value) -> Result<T, String> {
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     };
     let number = number.and_then(|number| T::try_from(number).ok());
-    number.ok_or_else(|| format!("{value} is no {name}"))
+    number.ok_or_else(|| format!("{value} is not of the type {name}"))
 }
 
 fn float(name: &str, value: &Value) -> Result<f64, String> {
@@ -248,5 +248,5 @@ fn float(name: &str, value: &Value) -> Result<f64, String> {
         Value::String(text) => text.parse().ok(),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     };
-    number.ok_or_else(|| format!("{value} is no {name}"))
+    number.ok_or_else(|| format!("{value} is not of the type {name}"))
 }
