@@ -81,7 +81,7 @@ fn a_reason_that_is_no_string_is_none() {
     let delivery = peer.receive_one(&receiver);
     let info = map([
         (symbol("DeadLetterReason"), Value::Int(5)),
-        (symbol("DeadLetterErrorDescription"), list([])),
+        (symbol("DeadLetterErrorDescription"), Value::Int(6)),
         (symbol("other"), Value::Int(5)),
     ]);
     let dead_letter = symbol("com.microsoft:dead-letter");
