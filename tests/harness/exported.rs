@@ -124,7 +124,7 @@ async fn declared_messages_exist_at_the_start() {
     let error = order.body_as::<Vec<u8>>().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Malformed);
     let text = error.to_string();
-    assert!(text.contains("is no alloc::vec::Vec<u8> in JSON"), "{text}");
+    assert!(text.contains("is not a JSON alloc::vec::Vec<u8>"), "{text}");
 }
 
 #[tokio::test]
