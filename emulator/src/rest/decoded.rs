@@ -1,12 +1,15 @@
 //! Converts a message of the broker into headers and body of an HTTP response.
 
 use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
+use axum::body::{Bytes, HttpBody};
 use axum::http::header::{CONTENT_TYPE, HeaderMap};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use futures_util::future::ready;
-use futures_util::stream::once;
+use http_body_util::Full;
+use hyper::body::{Frame, SizeHint};
 use serde_json::{Map, Value as Json};
 use servicebus_broker::Delivery;
 use servicebus_codec::{DecodeError, Descriptor, Reader, Value};
@@ -92,8 +95,8 @@ impl DecodedMessage {
         }
         let default = HeaderValue::from_static(XML);
         headers.entry(CONTENT_TYPE).or_insert(default);
-        let body = once(ready(Ok::<_, Infallible>(body.into_bytes())));
-        (status, headers, axum::body::Body::from_stream(body)).into_response()
+        let body = ChunkedBody(Full::from(body.into_bytes()));
+        (status, headers, axum::body::Body::new(body)).into_response()
     }
 
     fn put(
@@ -185,6 +188,28 @@ fn id_text(value: Value<'_>) -> Option<String> {
         | Value::Float(_)
         | Value::Timestamp(_)
         | Value::Other(_) => None,
+    }
+}
+
+/// A body that does not announce its exact size, so that hyper sends it in chunks; its least size counts towards the memory
+/// of the connection.
+struct ChunkedBody(Full<Bytes>);
+
+impl HttpBody for ChunkedBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Pin::new(&mut self.0).poll_frame(cx)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let mut hint = SizeHint::new();
+        hint.set_lower(self.0.size_hint().lower());
+        hint
     }
 }
 
