@@ -130,8 +130,8 @@ impl Message {
         annotations::text(self.annotations(), annotations::VIA_PARTITION_KEY)
     }
 
-    /// Returns when the message becomes active, if its sender scheduled it: in the namespace's time once it has
-    /// [entered](Self::enter).
+    /// Returns when the message becomes active, if its sender scheduled it: in the namespace's time once it was
+    /// [shifted](Self::shift_to_namespace_time).
     pub fn scheduled_at(&self) -> Option<Timestamp> {
         annotations::schedule(self.annotations())
             .map(|(instant, _)| Timestamp::from_millis(instant))
