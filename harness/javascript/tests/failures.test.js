@@ -63,7 +63,7 @@ const FAILING = [
       /a fault never fired: \{"effect":"lose-lock","entity":"queue\.1",.*"operation":"complete"/,
       /no completion came/,
       /scripted at \S*it\.test\.[cm]js:\d+/,
-      /hint: have the test do/,
+      /hint: let the test perform/,
       /timeline of test-\d+/,
     ],
   },
