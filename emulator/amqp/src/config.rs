@@ -14,7 +14,8 @@ pub struct Config {
     pub max_frame_size: u32,
     /// Highest channel number; a connection may have one session more.
     pub channel_max: u16,
-    /// Highest link handle; a session may have one link more. Values above 65535 are reduced to it.
+    /// Highest link handle; a session may have one link more, and is ended if the peer uses a higher one. Values above 65535
+    /// are reduced to it. The service's is 255 (azure-sdk-for-java 32211).
     pub handle_max: u32,
     /// How long the peer may be silent before its connection is closed. `open` announces half of it, as the service does
     /// (spec/observed.md 47).
@@ -32,7 +33,7 @@ impl Default for Config {
             tracking_id: String::new(),
             max_frame_size: 65_536,
             channel_max: 4_999,
-            handle_max: 4_999,
+            handle_max: 255,
             idle_timeout: Duration::from_secs(240),
             incoming_credit: 1_000,
             session_window: 5_000,

@@ -128,9 +128,15 @@ impl Connection {
 /// (spec/wire.md §0.6).
 fn free_handle(session: &mut Session, handle: u32, link_count: &mut usize) -> Result<usize, Fault> {
     if handle > session.handle_max {
-        return Err(Fault::connection(
-            condition::FRAMING_ERROR,
-            format!("handle {handle} is above {}", session.handle_max),
+        // As the service does, which does not close the connection (AMQP 1.0 §2.7.2).
+        let description = format!(
+            "Cannot allocate more handles to the current session or connection. The maximum number of handles allowed \
+             is {}. Please free up resources and try again.",
+            session.handle_max
+        );
+        return Err(Fault::session(
+            condition::RESOURCE_LIMIT_EXCEEDED,
+            description,
         ));
     }
     match session.link(handle) {

@@ -3,7 +3,7 @@
 use serde_amqp::Value;
 use serde_amqp::described::Described;
 use serde_amqp::descriptor::Descriptor;
-use servicebus_amqp::{AttachReply, Event, LinkRole, ReceiverSettleMode, SenderSettleMode};
+use servicebus_amqp::{AttachReply, Config, Event, LinkRole, ReceiverSettleMode, SenderSettleMode};
 
 use crate::peer::*;
 
@@ -343,7 +343,11 @@ fn is_asked_for(peer: &mut Peer, channel: u16, handle: u32) -> bool {
 
 #[test]
 fn of_20_000_links_of_a_connection_each_that_goes_makes_room_for_one() {
-    let mut peer = Peer::new();
+    let config = Config {
+        handle_max: 4_999,
+        ..Config::default()
+    };
+    let mut peer = Peer::with(config, &[], 5000);
     let detach = |peer: &mut Peer, channel, handle| {
         peer.frame(channel, DETACH, &[uint(handle), true.into()]);
         peer.events();

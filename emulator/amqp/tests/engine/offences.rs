@@ -170,12 +170,12 @@ fn the_end_of_what_is_not_there_is_ignored() {
 #[test]
 fn handles_have_bounds_and_links() {
     let mut peer = Peer::new();
-    peer.frame(0, ATTACH, &attach("a", 5000, SENDER));
-    peer.assert_closed_with(FRAMING);
+    peer.frame(0, ATTACH, &attach("a", 256, SENDER));
+    assert_eq!(end_condition(&mut peer), "amqp:resource-limit-exceeded");
 
     let mut peer = Peer::new();
-    let link = peer.link("a", 4999, SENDER);
-    peer.frame(0, ATTACH, &attach("b", 4999, SENDER));
+    let link = peer.link("a", 255, SENDER);
+    peer.frame(0, ATTACH, &attach("b", 255, SENDER));
     assert_eq!(end_condition(&mut peer), "amqp:session:handle-in-use");
     assert!(matches!(peer.event(), Event::Detached { link: gone, .. } if gone == link));
 
@@ -263,7 +263,11 @@ fn long_and_named_descriptors_are_read() {
 
 #[test]
 fn links_without_end_are_refused() {
-    let mut peer = Peer::new();
+    let config = Config {
+        handle_max: 4_999,
+        ..Config::default()
+    };
+    let mut peer = Peer::with(config, &[], 5000);
     for channel in 1..5 {
         peer.frame(channel, BEGIN, &[Value::Null, uint(0), uint(1), uint(1)]);
     }

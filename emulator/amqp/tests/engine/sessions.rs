@@ -21,7 +21,7 @@ fn begin_answers_on_the_same_channel_with_every_field() {
     assert_eq!(frame.fields[0], Value::Ushort(300));
     assert_eq!(frame.fields[1], uint(0));
     assert_eq!(frame.fields[2], uint(5000));
-    assert_eq!(frame.fields[4], uint(4999));
+    assert_eq!(frame.fields[4], uint(255));
 }
 
 #[test]

@@ -265,10 +265,11 @@ impl Peer {
         assert!(self.ended, "the stream goes on: {self:?}");
     }
 
-    /// Reads until a link on channel 0 is answered; returns whether the connection was closed before.
-    pub(crate) fn is_closed_before(&mut self, handle: u32) -> bool {
+    /// Reads until a link is answered; returns whether the connection was closed before.
+    pub(crate) fn is_closed_before(&mut self, channel: u16, handle: u32) -> bool {
         let frame = self.take("an attach or a close", |frame| {
-            frame.code == CLOSE || frame.code == ATTACH && frame.number(1) == handle
+            let is_attach = frame.code == ATTACH && frame.channel == channel;
+            frame.code == CLOSE || is_attach && frame.number(1) == handle
         });
         let is_closed = frame.code == CLOSE;
         if is_closed {

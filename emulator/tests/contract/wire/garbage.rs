@@ -270,7 +270,7 @@ fn misplaced_performatives() -> Vec<Offence> {
     let begin = [Value::Null, uint(0), uint(1), uint(1)];
     let begin = |channel| performative(channel, BEGIN, &begin, &[]);
     let in_use = performative(0, ATTACH, &Attach::sender("q").fields(0), &[]);
-    let above = performative(0, ATTACH, &Attach::sender("q").fields(70_000), &[]);
+    let above = performative(0, ATTACH, &Attach::sender("q").fields(256), &[]);
     let unknown = body(b"\x00\x53\x60\x45");
     let again = Open::default().frame();
     vec![
@@ -283,7 +283,12 @@ fn misplaced_performatives() -> Vec<Offence> {
         ("open again", again, Connection, "amqp:illegal-state"),
         ("a session again", begin(0), Connection, NOT_ALLOWED),
         ("a channel too high", begin(60_000), Connection, FRAMING),
-        ("a handle too high", above, Connection, FRAMING),
+        (
+            "a handle too high",
+            above,
+            Session,
+            "amqp:resource-limit-exceeded",
+        ),
         (
             "an unknown channel",
             transfer(9, 0, uint(0)),

@@ -173,11 +173,19 @@ fn peeking_in_a_session_does_not_read_the_others() {
 #[test]
 fn locks_of_many_sessions_that_end_together() {
     const SESSIONS: usize = 4_900;
+    /// On each AMQP session.
+    const LINKS: usize = 245;
     let (bus, mut peer) = Bus::with_sessions().with_client();
     bus.http.freeze();
-    for number in 0..SESSIONS {
-        let id = number.to_string();
-        peer.attached(&Attach::session("q", text(&id)).named(&id));
+    for channel in 1..=SESSIONS / LINKS {
+        let channel = channel as u16;
+        peer.begin(channel);
+        peer.next_handle = 0;
+        for number in 0..LINKS {
+            let id = format!("{channel}-{number}");
+            let attach = Attach::session("q", text(&id)).named(&id);
+            peer.attached(&attach.on(channel));
+        }
     }
     bus.http.advance(61.0);
     for _ in 0..SESSIONS {

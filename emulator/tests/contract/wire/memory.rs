@@ -140,11 +140,17 @@ fn unread_pongs() {
 /// Attaches links with names of 4,000 bytes; returns how many before the connection ended.
 fn attach_many(peer: &mut Peer, address: &str, count: usize) -> Result<(), ServiceError> {
     for number in 0..count {
+        let channel = (number / 200 + 1) as u16;
+        let handle = (number % 200) as u32;
+        if handle == 0 {
+            let windows = [serde_amqp::Value::Null, uint(0), uint(1_000), uint(1_000)];
+            // The connection may have been closed after the previous answer.
+            peer.try_write(&performative(channel, BEGIN, &windows, &[]));
+        }
         let link = Attach::sender(address).named(&format!("{number:04000}"));
-        let handle = number as u32 + 10;
         let fields = link.fields(handle);
-        let is_sent = peer.try_write(&performative(0, ATTACH, &fields, &[]));
-        if !is_sent || number % 50 == 49 && peer.is_closed_before(handle) {
+        let is_sent = peer.try_write(&performative(channel, ATTACH, &fields, &[]));
+        if !is_sent || number % 50 == 49 && peer.is_closed_before(channel, handle) {
             return Err(peer.closed());
         }
     }

@@ -184,8 +184,11 @@ fn the_first_waiting_receiver_is_woken_first() {
     let mut waiting = Vec::new();
     for round in 0..EACH / 100 {
         for (index, peer) in peers.iter_mut().enumerate() {
+            let channel = round as u16 + 1;
+            peer.begin(channel);
+            peer.next_handle = 0;
             for number in 0..100 {
-                let attach = next(&format!("next-{round}-{number}"));
+                let attach = next(&format!("next-{round}-{number}")).on(channel);
                 let handle = peer.ask_to_attach(&attach);
                 waiting.push((index, attach, handle));
             }
