@@ -33,11 +33,14 @@ pub(crate) fn broker_outcome(outcome: &Wire) -> Result<Outcome, ServiceError> {
         }
         Wire::Rejected { error } => {
             let info = error.as_ref().and_then(|error| error.info.as_deref());
-            let mut changes = changes(info)?;
+            let names = ["DeadLetterReason", "DeadLetterErrorDescription"];
+            let (changes, texts) = match info {
+                Some(map) => PropertyChanges::with_texts(map, names)
+                    .map_err(|error| properties_refusal(&error))?,
+                None => Default::default(),
+            };
             // Go sends empty texts if it was given none (wire.md §4.4).
-            let mut given = |name| changes.take_text(name).filter(|text| !text.is_empty());
-            let reason = given("DeadLetterReason");
-            let description = given("DeadLetterErrorDescription");
+            let [reason, description] = texts.map(|text| text.filter(|text| !text.is_empty()));
             Ok(Outcome::DeadLetter {
                 reason,
                 description,
@@ -125,9 +128,17 @@ pub(crate) fn commit_refusal(error: &CommitError) -> ServiceError {
 
 fn changes(encoded: Option<&[u8]>) -> Result<PropertyChanges, ServiceError> {
     match encoded {
-        Some(map) => PropertyChanges::from_map(map).map_err(|error| malformed_properties(&error)),
+        Some(map) => PropertyChanges::from_map(map).map_err(|error| properties_refusal(&error)),
         None => Ok(PropertyChanges::new()),
     }
+}
+
+fn properties_refusal(error: &MessageError) -> ServiceError {
+    if let MessageError::Malformed(error) = error {
+        return malformed_properties(error);
+    }
+    let text = format!("The settlement was refused: {error}.");
+    ServiceError::new(Condition::ArgumentError, text)
 }
 
 fn malformed_properties(error: &impl std::fmt::Display) -> ServiceError {

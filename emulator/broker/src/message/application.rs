@@ -20,7 +20,23 @@ impl PropertyChanges {
 
     /// Reads an encoded map with string or symbol keys: `message-annotations` of `modified`, `info` of a `rejected` error,
     /// `properties-to-modify` (semantics §2.3).
-    pub fn from_map(encoded: &[u8]) -> Result<Self, DecodeError> {
+    pub fn from_map(encoded: &[u8]) -> Result<Self, MessageError> {
+        Self::read(encoded, &[])
+    }
+
+    /// Reads such a map, and takes out the texts with these names. One of another type, which may be a list or a map, counts
+    /// as none.
+    pub fn with_texts<const COUNT: usize>(
+        encoded: &[u8],
+        names: [&str; COUNT],
+    ) -> Result<(Self, [Option<String>; COUNT]), MessageError> {
+        let mut changes = Self::read(encoded, &names)?;
+        let texts = names.map(|name| changes.take_text(name));
+        Ok((changes, texts))
+    }
+
+    /// Reads a map whose values are of primitive types, but for those with the names `any`.
+    fn read(encoded: &[u8], any: &[&str]) -> Result<Self, MessageError> {
         let mut reader = Reader::new(encoded);
         reader.validate()?;
         let mut changes = Self::new();
@@ -28,8 +44,8 @@ impl PropertyChanges {
             let (key, value) = entry?;
             let name = Reader::new(key).value()?.as_text();
             let name = name.ok_or_else(|| unexpected("a string or symbol as key", key))?;
-            if !Reader::new(value).next_is_primitive() {
-                return Err(unexpected("a primitive as application property", value));
+            if !Reader::new(value).next_is_primitive() && !any.contains(&name) {
+                return Err(MessageError::IllegalProperty { name: name.into() });
             }
             changes.set(name, value.to_vec());
         }
@@ -48,8 +64,8 @@ impl PropertyChanges {
         self.set(name, encoded);
     }
 
-    /// Removes `name` and returns its value if that is a text; null and other types count as none.
-    pub fn take_text(&mut self, name: &str) -> Option<String> {
+    /// Removes `name` and returns its value if that is a text.
+    fn take_text(&mut self, name: &str) -> Option<String> {
         let encoded = self.entries.remove(name)?;
         let value = Reader::new(&encoded).value().ok()?;
         value.as_text().map(str::to_owned)

@@ -194,7 +194,7 @@ impl Management<'_, '_> {
         let encoded = self.request.encoded("properties-to-modify");
         let encoded = encoded.filter(|encoded| *encoded != [0x40]);
         let changes = encoded.map_or_else(|| Ok(PropertyChanges::new()), PropertyChanges::from_map);
-        let allowed = "a map from strings to AMQP values";
+        let allowed = "a map from strings to values of primitive types";
         changes.map_err(|_| argument("properties-to-modify", allowed))
     }
 }

@@ -77,20 +77,74 @@ fn an_empty_reason_is_no_reason() {
 /// Clients read both as strings: Go panics on other types (wire.md §7.1).
 #[test]
 fn a_reason_that_is_no_string_is_none() {
-    let (_bus, mut peer, receiver) = receiving(&["a"]);
-    let delivery = peer.receive_one(&receiver);
-    let info = map([
-        (symbol("DeadLetterReason"), Value::Int(5)),
-        (symbol("DeadLetterErrorDescription"), Value::Int(6)),
-        (symbol("other"), Value::Int(5)),
-    ]);
-    let dead_letter = symbol("com.microsoft:dead-letter");
-    let error = composite(0x1d, [dead_letter, Value::Null, info]);
-    peer.settle(&delivery, composite(0x25, [error]));
-    let dead = peer.receive_from("q/$DeadLetterQueue").message;
-    assert_eq!(dead.dead_letter_reason(), Value::Null);
-    assert_eq!(dead.dead_letter_description(), Value::Null);
-    assert_eq!(dead.application("other"), Value::Int(5));
+    let types = [
+        Value::Null,
+        Value::Int(5),
+        list([text("because")]),
+        map([(text("because"), text("of it"))]),
+    ];
+    let (bus, mut peer, receiver) = receiving(&["0", "1", "2", "3", "4", "5", "6", "7"]);
+    let node = peer.node("q/$management");
+    for other in types {
+        let delivery = peer.receive_one(&receiver);
+        let info = map([
+            (symbol("DeadLetterReason"), other.clone()),
+            (symbol("DeadLetterErrorDescription"), other.clone()),
+            (symbol("other"), Value::Int(5)),
+        ]);
+        let dead_letter = symbol("com.microsoft:dead-letter");
+        let error = composite(0x1d, [dead_letter, Value::Null, info]);
+        peer.settle(&delivery, composite(0x25, [error]));
+        let by_token = map([
+            (text("disposition-status"), text("suspended")),
+            tokens(&[peer.receive_one(&receiver).token()]),
+            (text("deadletter-reason"), other.clone()),
+            (text("deadletter-description"), other),
+            (
+                text("properties-to-modify"),
+                map([(text("other"), Value::Int(5))]),
+            ),
+        ]);
+        let reply = peer.call(&node, "update-disposition", by_token);
+        assert_eq!(reply.status(), 200);
+    }
+    assert_eq!(bus.http.held("q"), (0, 8));
+    let dead_letters = peer.receiver_with_credit("q/$DeadLetterQueue", 8);
+    for _ in 0..8 {
+        let dead = peer.receive(&dead_letters).message;
+        assert_eq!(dead.dead_letter_reason(), Value::Null);
+        assert_eq!(dead.dead_letter_description(), Value::Null);
+        assert_eq!(dead.application("other"), Value::Int(5));
+    }
+}
+
+#[test]
+fn a_property_of_a_compound_type_is_refused_by_name_and_the_lock_stays() {
+    let (bus, mut peer, receiver) = receiving(&["a", "b", "c"]);
+    let node = peer.node("q/$management");
+    let compound = |name| map([(symbol(name), list([text("because")]))]);
+    let modified = |is_deferred: bool| {
+        let fields = [
+            Value::Null,
+            is_deferred.into(),
+            compound("DeadLetterReason"),
+        ];
+        composite(0x27, fields)
+    };
+    let error = composite(0x1d, [symbol("failed"), Value::Null, compound("other")]);
+    for (name, outcome) in [
+        ("DeadLetterReason", modified(false)),
+        ("DeadLetterReason", modified(true)),
+        ("other", composite(0x25, [error])),
+    ] {
+        let delivery = peer.receive_one(&receiver);
+        let refusal = refused(&peer.settle(&delivery, outcome));
+        assert_eq!(refusal.condition, "com.microsoft:argument-error");
+        let expected = format!("'{name}' is not of a primitive type.");
+        assert_contains(refusal.words(), &expected);
+        peer.settle_by_token(&node, "completed", delivery.token());
+    }
+    assert_eq!(bus.http.held("q"), (0, 0));
 }
 
 #[test]
