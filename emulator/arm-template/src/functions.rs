@@ -330,7 +330,7 @@ fn format(arguments: Arguments<'_>) -> Result<Value, String> {
 
 fn length(value: &Value) -> usize {
     match value {
-        Value::String(text) => text.chars().count(),
+        Value::String(text) => text.encode_utf16().count(),
         Value::Array(elements) => elements.len(),
         Value::Object(members) => members.len(),
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use thiserror::Error;
 use uuid::Uuid;
 
-/// Longest path of a queue or topic, in characters (service-bus-quotas).
+/// Longest path of a queue or topic, in characters (service-bus-quotas). Here and in all limits of texts, characters are those
+/// of .NET, in which the service is written: UTF-16 code units.
 pub const MAX_PATH_LENGTH: usize = 260;
 
 /// Longest name of a subscription or rule, in characters (service-bus-quotas).
@@ -92,7 +93,7 @@ const DEFAULT_RULE: &str = "$Default";
 
 /// Checks whether a text can be the name of a subscription or rule (admin-http.md §11).
 pub fn check_name(name: &str) -> Result<(), NameError> {
-    let length = name.chars().count();
+    let length = name.encode_utf16().count();
     if length == 0 || length > MAX_NAME_LENGTH {
         return Err(NameError::Length(length));
     }
@@ -126,7 +127,7 @@ impl FromStr for EntityPath {
     type Err = PathError;
 
     fn from_str(text: &str) -> Result<Self, PathError> {
-        let length = text.chars().count();
+        let length = text.encode_utf16().count();
         if length == 0 || length > MAX_PATH_LENGTH {
             return Err(PathError::Length(length));
         }
@@ -297,7 +298,7 @@ impl SessionName {
     pub(crate) fn fits(text: &str) -> bool {
         // A text has at most as many characters as bytes.
         let is_short = text.len() <= Self::MAX_LENGTH;
-        is_short || text.chars().nth(Self::MAX_LENGTH).is_none()
+        is_short || text.encode_utf16().nth(Self::MAX_LENGTH).is_none()
     }
 
     /// Returns the id as it was sent.
@@ -459,6 +460,9 @@ mod tests {
         assert_eq!(path("Orders/Eu").unwrap(), path("orders/EU").unwrap());
         assert_eq!(path("").unwrap_err(), PathError::Length(0));
         assert_eq!(path(&"a".repeat(261)).unwrap_err(), PathError::Length(261));
+        let beyond_the_bmp = "𝐀".repeat(131);
+        assert_eq!(path(&beyond_the_bmp).unwrap_err(), PathError::Length(262));
+        assert!(path(&beyond_the_bmp[4..]).is_ok());
         assert_eq!(path("a$b").unwrap_err(), PathError::Character('$'));
         assert_eq!(path("-a").unwrap_err(), PathError::Edge);
         assert_eq!(path("a/").unwrap_err(), PathError::Edge);
@@ -466,10 +470,20 @@ mod tests {
     }
 
     #[test]
-    fn a_session_id_has_up_to_128_characters() {
+    fn a_session_id_has_up_to_128_utf_16_units() {
         assert_eq!(SessionName::new("").unwrap().as_str(), "");
         let longest = "ä".repeat(128);
         assert_eq!(SessionName::new(&longest).unwrap().as_str(), longest);
-        assert_eq!(SessionName::new(&"a".repeat(129)), None);
+        assert!(SessionName::new(&"😀".repeat(64)).is_some());
+        for long in ["a".repeat(129), "😀".repeat(65)] {
+            assert_eq!(SessionName::new(&long), None);
+        }
+    }
+
+    #[test]
+    fn a_name_has_up_to_50_utf_16_units() {
+        assert_eq!(check_name(&"𝐀".repeat(25)), Ok(()));
+        let refused = check_name(&"𝐀".repeat(26));
+        assert_eq!(refused, Err(NameError::Length(52)));
     }
 }

@@ -177,7 +177,7 @@ impl Property {
         let value = self.get(description)?;
         let allowed = self.not_allowed(&value, kind, tier)?;
         let told = if let PropertyValue::Text(Some(text)) = &value {
-            format!("{} characters", text.chars().count())
+            format!("{} characters", text.encode_utf16().count())
         } else {
             self.text(&value)
         };
@@ -206,7 +206,7 @@ impl Property {
                 let (last, first) = names.split_last()?;
                 Some(format!("{} or {last}", first.join(", ")))
             }
-            PropertyValue::Text(Some(text)) if text.chars().count() as u64 > most => {
+            PropertyValue::Text(Some(text)) if text.encode_utf16().count() as u64 > most => {
                 Some(format!("at most {most} characters"))
             }
             PropertyValue::Flag(_)

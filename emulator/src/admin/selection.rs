@@ -62,7 +62,7 @@ pub(crate) enum Literal {
 
 impl Selection {
     pub(crate) fn parse(text: &str) -> Result<Self, ServiceError> {
-        if text.chars().count() > MAX_LENGTH {
+        if text.encode_utf16().count() > MAX_LENGTH {
             return Err(malformed(&format!(
                 "it has more than {MAX_LENGTH} characters"
             )));

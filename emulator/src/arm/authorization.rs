@@ -101,7 +101,7 @@ impl Call<'_> {
                 "'rights' must name at least one of Send, Listen and Manage, and with Manage all of them.",
             ));
         }
-        if name.chars().count() > MAX_NAME || name.contains(char::is_whitespace) {
+        if name.encode_utf16().count() > MAX_NAME || name.contains(char::is_whitespace) {
             return Err(bad_request(&format!(
                 "The name '{name}' must have 1 to {MAX_NAME} characters and no white space."
             )));
@@ -255,7 +255,7 @@ fn checked_key(given: &Value) -> Result<String, Refusal> {
     let characters = AuthorizationRule::KEY_CHARACTERS;
     let key = given
         .as_str()
-        .filter(|key| key.chars().count() == characters);
+        .filter(|key| key.encode_utf16().count() == characters);
     key.map(str::to_owned)
         .ok_or_else(|| bad_request(&format!("'key' must be a text of {characters} characters.")))
 }

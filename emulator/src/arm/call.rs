@@ -171,7 +171,7 @@ impl Call<'_> {
         }
         let is_legal = |name: &String| {
             let mut characters = name.chars();
-            (1..=MAX_GROUP_NAME).contains(&name.chars().count())
+            (1..=MAX_GROUP_NAME).contains(&name.encode_utf16().count())
                 && !name.ends_with('.')
                 && characters.all(|c| c.is_alphanumeric() || "-_.()".contains(c))
         };

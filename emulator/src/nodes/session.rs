@@ -162,7 +162,7 @@ pub(crate) fn session_name(id: &str, path: &EntityPath) -> Result<SessionName, S
     SessionName::new(id).ok_or_else(|| {
         let text = format!(
             "The session id for '{path}' has {} characters; it may have up to {}.",
-            id.chars().count(),
+            id.encode_utf16().count(),
             SessionName::MAX_LENGTH
         );
         ServiceError::new(Condition::ArgumentError, text)

@@ -98,5 +98,5 @@ fn text_of<'v>(value: &Value<'v>) -> Option<Value<'v>> {
 }
 
 fn is_id(value: &Value<'_>) -> bool {
-    matches!(value, Value::Text(text) if text.chars().count() <= ID)
+    matches!(value, Value::Text(text) if text.encode_utf16().count() <= ID)
 }

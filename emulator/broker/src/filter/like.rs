@@ -47,7 +47,7 @@ pub(crate) fn escape_character(text: &str) -> Result<char, usize> {
 
 impl Pattern {
     pub(crate) fn new(pattern: &str, escape: Option<char>) -> Result<Self, PatternError> {
-        let length = pattern.chars().count();
+        let length = pattern.encode_utf16().count();
         if length > MAX_LENGTH {
             return Err(PatternError::TooLong(length));
         }

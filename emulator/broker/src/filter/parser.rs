@@ -108,14 +108,9 @@ fn parse<T>(
     read: impl FnOnce(&mut Parser<'_>) -> Parsed<T>,
 ) -> Result<T, SyntaxError> {
     let error = |(offset, problem)| SyntaxError::new(text, offset, problem);
-    let length = text.chars().take(MAX_LENGTH * 64).count();
+    let length = text.encode_utf16().count();
     if length > MAX_LENGTH {
-        return Err(error((
-            0,
-            Problem::TooLong {
-                length: text.chars().count(),
-            },
-        )));
+        return Err(error((0, Problem::TooLong { length })));
     }
     let tokens = token::tokens(text, dialect).map_err(error)?;
     let mut parser = Parser {

@@ -42,7 +42,7 @@ impl SqlFilter {
     pub fn selector(text: &str) -> Result<Self, SyntaxError> {
         let condition = parser::selector(text)?;
         let translated = condition.to_string();
-        let is_short = translated.chars().count() <= MAX_LENGTH;
+        let is_short = translated.encode_utf16().count() <= MAX_LENGTH;
         Ok(Self {
             text: if is_short {
                 translated.into()

@@ -70,7 +70,9 @@ pub(crate) fn check_id(what: &'static str, encoded: &[u8]) -> Result<(), Message
     let length = if let Value::Binary(bytes) = value {
         bytes.len()
     } else {
-        value.as_text().map_or(0, |text| text.chars().count())
+        value
+            .as_text()
+            .map_or(0, |text| text.encode_utf16().count())
     };
     if length > ID {
         return Err(MessageError::TooLong { what, length });

@@ -17,7 +17,7 @@ fn problem(text: &str) -> Problem {
 }
 
 #[test]
-fn a_text_has_at_most_1024_characters() {
+fn a_text_has_at_most_1024_utf_16_units() {
     let filter = |length: usize| format!("a = '{}'", "ä".repeat(length - 6));
     assert!(parse(&filter(MAX_LENGTH)).is_ok());
     assert_eq!(
@@ -26,6 +26,9 @@ fn a_text_has_at_most_1024_characters() {
             length: MAX_LENGTH + 1
         }
     );
+    let emoji = |count: usize| format!("a = '{}'", "😀".repeat(count));
+    assert!(parse(&emoji(509)).is_ok());
+    assert_eq!(problem(&emoji(510)), Problem::TooLong { length: 1026 });
     let action = |length: usize| format!("SET a = '{}'", "x".repeat(length - 10));
     assert!(Action::parse(&action(MAX_LENGTH), Parameters::new()).is_ok());
     assert!(Action::parse(&action(MAX_LENGTH + 1), Parameters::new()).is_err());

@@ -72,7 +72,7 @@ fn read_rule(
     }
     let text = |name| element.part(name).map_or("", |part| part.text.trim());
     let key_name = text("KeyName");
-    let length = key_name.chars().count();
+    let length = key_name.encode_utf16().count();
     if !(1..=MAX_KEY_NAME).contains(&length) || key_name.chars().any(char::is_whitespace) {
         let text = format!(
             "The name of an authorization rule must have 1 to {MAX_KEY_NAME} characters and no white space."
@@ -92,7 +92,7 @@ fn read_rule(
     // White space is a part of a key, but not of an element that has nothing else.
     let key = |name, before: Option<&String>| {
         let given = element.part(name).map_or("", |part| part.text.as_str());
-        match given.chars().count() == KEY_CHARACTERS || !given.trim().is_empty() {
+        match given.encode_utf16().count() == KEY_CHARACTERS || !given.trim().is_empty() {
             true => checked_key(name, given),
             false => Ok(before.cloned().unwrap_or_else(|| keys.key())),
         }
@@ -109,7 +109,7 @@ fn read_rule(
 
 /// Accepts any text of the length of a base64 key (observed 31). The value is a secret, and is not repeated.
 fn checked_key(name: &str, key: &str) -> Result<String, ServiceError> {
-    let length = key.chars().count();
+    let length = key.encode_utf16().count();
     if length == KEY_CHARACTERS {
         return Ok(key.to_owned());
     }

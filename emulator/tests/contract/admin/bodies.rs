@@ -104,6 +104,20 @@ fn a_body_may_come_in_chunks() {
 }
 
 #[test]
+fn a_text_is_as_long_as_dotnet_counts() {
+    let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
+    let metadata = |count: usize| {
+        let text = "😀".repeat(count);
+        queue(&format!("<UserMetadata>{text}</UserMetadata>"))
+    };
+    admin.create("/fits", &metadata(512));
+    let reply = admin.put("/new", &metadata(513));
+    let found = reply.refusal(400);
+    assert_contains(found, "allowed: at most 1024 characters.");
+    assert_contains(found, "Actual value was 1026 characters.");
+}
+
+#[test]
 fn a_body_is_bounded_in_size() {
     let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let long = queue(&format!(

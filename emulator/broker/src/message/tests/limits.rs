@@ -80,7 +80,7 @@ fn properties_that_are_replaced_do_not_count() {
 }
 
 #[test]
-fn ids_have_at_most_128_characters() {
+fn ids_have_at_most_128_utf_16_units() {
     let null = null();
     let session = |id: &[u8]| {
         let mut fields = vec![null.as_slice(); 11];
@@ -102,12 +102,11 @@ fn ids_have_at_most_128_characters() {
         ("via partition key", &via_key),
     ];
     for (what, form) in forms {
-        for fits in ["x", "ü"].map(|text| string(&text.repeat(128))) {
+        for (text, most, length) in [("x", 128, 129), ("ü", 128, 129), ("😀", 64, 130)] {
+            let fits = string(&text.repeat(most));
             parse(form(&fits)).unwrap_or_else(|error| panic!("{what}: {error}"));
-        }
-        for long in ["x", "ü"].map(|text| string(&text.repeat(129))) {
-            let refused = parse(form(&long)).unwrap_err();
-            assert_eq!(refused, MessageError::TooLong { what, length: 129 });
+            let refused = parse(form(&string(&text.repeat(most + 1)))).unwrap_err();
+            assert_eq!(refused, MessageError::TooLong { what, length });
         }
     }
     let binary = |length: usize| message(&encoded(|out| out.binary(&vec![1; length])));

@@ -138,7 +138,7 @@ fn claims(report: &Report<'_>, written: Option<Located<Vec<Claim>>>) -> Claims {
 /// Reports a text that a connection string cannot contain.
 fn check_text(report: &Report<'_>, text: &Located<String>) {
     let Located { location, value } = text;
-    let length = value.chars().count();
+    let length = value.encode_utf16().count();
     let illegal = value.chars().any(|c| c == ';' || c.is_control());
     if length == 0 || length > MAX_LENGTH || illegal {
         let allowed = format!("1 to {MAX_LENGTH} characters other than ';' and control characters");
