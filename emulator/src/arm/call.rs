@@ -10,12 +10,13 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use serde_json::Value;
 use servicebus_config::ControlToken;
+use servicebus_config::descriptions::Instant;
 use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::entities::bad_request;
 use super::identity::parameter;
-use super::route::segments;
+use super::route::{is_version, segments};
 use super::{Answer, Refusal, is_local, member, object};
 use crate::auth::{Jwt, TokenCheck, TokenError, verify_issued};
 use crate::config::Arm;
@@ -72,14 +73,14 @@ pub(crate) fn named(shared: &Shared, path: &[String]) -> Option<Arc<Namespace>> 
     shared.namespaces.named(path.get(NAMESPACE)?)
 }
 
-/// Checks the version. Any full date is valid; versions of the administration API have no day.
+/// Checks the version. Any date of the calendar is valid; versions of the administration API have no day.
 fn check_version(head: &Parts) -> Result<(), Refusal> {
     let query = head.uri.query().unwrap_or_default();
     match parameter(query.as_bytes(), "api-version") {
-        Some(version) if super::route::is_version(&version) => Ok(()),
+        Some(version) if is_version(&version) && Instant::read(&version[..10]).is_some() => Ok(()),
         Some(version) => {
             let text = format!(
-                "The api-version '{version}' is invalid. The supported versions are full dates, as in 2024-01-01."
+                "The api-version '{version}' is invalid. The supported versions are dates, as in 2024-01-01."
             );
             Err(Refusal::bad_request("InvalidApiVersionParameter", text))
         }

@@ -3,7 +3,7 @@
 //! A token gives access to what the control API manages, so that beyond this machine both ways require the control token: in
 //! the header `X-IDENTITY-HEADER`, which clients read from `IDENTITY_HEADER`, and as the secret of a service principal.
 
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::http::request::Parts;
 use axum::http::{HeaderName, StatusCode};
 use percent_encoding::percent_decode_str;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{Answer, Refusal, is_local, object};
 use crate::auth::issued_token::{LIFETIME, issue};
-use crate::service_http::authority;
+use crate::service_http::{authority, read_at_most};
 use crate::shared::Shared;
 
 const IDENTITY_HEADER: HeaderName = HeaderName::from_static("x-identity-header");
@@ -53,10 +53,8 @@ pub(crate) fn managed(shared: &Shared, head: &Parts) -> Result<Answer, Refusal> 
 
 /// Returns a token of the directory, for a service principal of any name.
 pub(crate) async fn token(shared: &Shared, head: &Parts, body: Body) -> Result<Answer, Refusal> {
-    let form = to_bytes(body, MAX_FORM).await.map_err(|_| {
-        let text = format!("the form is larger than {MAX_FORM} bytes, or ended too early");
-        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "invalid_request", text)
-    })?;
+    let refused = |(status, text)| Refusal::new(status, "invalid_request", text);
+    let form = read_at_most(MAX_FORM, body).await.map_err(refused)?;
     let field = |name| parameter(&form, name).unwrap_or_default();
     check(shared, head, &field("client_secret"), "the secret")?;
     let asked = [field("scope"), field("resource")];

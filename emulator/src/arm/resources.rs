@@ -78,6 +78,7 @@ impl Call<'_> {
             ])
         };
         match (self.head.method.as_str(), parts) {
+            ("GET", ["providers", "microsoft.servicebus", "operations"]) => Ok(list(operations())),
             ("GET", ["tenants"]) => Ok(list(vec![tenant()])),
             ("GET", ["subscriptions"]) => Ok(list(vec![subscription(SUBSCRIPTION)])),
             ("GET", ["subscriptions", _]) => Ok(Answer::ok(subscription(&self.path[1]))),
@@ -255,6 +256,39 @@ fn provider() -> Value {
         ("registrationState", "Registered".into()),
         ("resourceTypes", KINDS.map(kind).into()),
     ])
+}
+
+/// Returns the operations that roles in Azure can grant on the resources that are served, in the service's letter case.
+fn operations() -> Vec<Value> {
+    let operation = |kind: &str, verb: &str, does: &str| {
+        let resource = kind.rsplit('/').next();
+        let display = object([
+            ("provider", "Microsoft Azure ServiceBus".into()),
+            ("resource", resource.into()),
+            ("operation", does.into()),
+        ]);
+        object([
+            ("name", format!("Microsoft.ServiceBus/{kind}{verb}").into()),
+            ("display", display),
+        ])
+    };
+    let mut all = vec![operation(
+        "",
+        "checkNameAvailability/action",
+        "Get namespace availability.",
+    )];
+    for kind in KINDS {
+        let is_rules = kind.ends_with("authorizationRules");
+        let delete = if is_rules { "/delete" } else { "/Delete" };
+        all.push(operation(kind, "/write", "Create or update"));
+        all.push(operation(kind, "/read", "Get"));
+        all.push(operation(kind, delete, "Delete"));
+        if is_rules {
+            all.push(operation(kind, "/listkeys/action", "List keys"));
+            all.push(operation(kind, "/regenerateKeys/action", "Regenerate keys"));
+        }
+    }
+    all
 }
 
 fn network_rules(namespace: &str) -> Value {

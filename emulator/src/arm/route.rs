@@ -72,7 +72,7 @@ fn is_resource(uri: &Uri) -> bool {
     version().is_some_and(|version| is_version(&version)) || root == "subscriptions" && is_below()
 }
 
-/// Returns whether a version is a full date, with an optional suffix: those of the administration API have no day.
+/// Returns whether a version has the form of a date, with an optional suffix: those of the administration API have no day.
 pub(crate) fn is_version(version: &str) -> bool {
     let (date, rest) = version.split_at_checked(10).unwrap_or_default();
     let is_digit = |(index, c): (usize, char)| match index {

@@ -210,6 +210,26 @@ fn the_first_rule_takes_the_place_of_the_default_one() {
 }
 
 #[test]
+fn the_operations_that_roles_grant_are_listed() {
+    let manager = Manager::with_queues(&[]);
+    let path = format!("/providers/Microsoft.ServiceBus/operations?{VERSION}");
+    let (status, list) = manager.at("GET", &path, None);
+    assert_eq!(status, 200, "{list}");
+    let operations = list["value"].as_array().unwrap();
+    for name in [
+        "checkNameAvailability/action",
+        "namespaces/queues/Delete",
+        "namespaces/queues/authorizationRules/listkeys/action",
+        "namespaces/topics/subscriptions/rules/write",
+    ] {
+        let name = format!("Microsoft.ServiceBus/{name}");
+        let found = operations.iter().find(|one| one["name"] == *name);
+        let found = found.unwrap_or_else(|| panic!("{name} is missing: {list}"));
+        assert!(found["display"]["operation"].is_string(), "{found}");
+    }
+}
+
+#[test]
 fn an_invalid_request_is_explained() {
     let manager = Manager::with_queues(&["q"]);
     let large = "x".repeat(10 << 20);
@@ -218,6 +238,7 @@ fn an_invalid_request_is_explained() {
     let versioned = format!("{queue}?{VERSION}");
     let send = |body| manager.sent("PUT", &versioned, &bearer, Some(body));
     let old = manager.at("GET", &format!("{queue}?api-version=2021-05"), None);
+    let impossible = manager.at("GET", &format!("{queue}?api-version=2024-13-45"), None);
     for (answer, status, code) in [
         (
             manager.sent("GET", &versioned, &[], None),
@@ -230,6 +251,7 @@ fn an_invalid_request_is_explained() {
             "MissingApiVersionParameter",
         ),
         (old, 400, "InvalidApiVersionParameter"),
+        (impossible, 400, "InvalidApiVersionParameter"),
         (send("{"), 400, "InvalidRequestContent"),
         (send(&large), 413, "RequestContentTooLarge"),
     ] {

@@ -195,6 +195,16 @@ fn a_namespace_can_be_kept_from_it_and_tokens_are_judged_as_it_says() {
 }
 
 #[test]
+fn a_form_without_an_end_and_one_that_is_too_large_are_told_apart() {
+    let manager = Manager::with_queues(&[]);
+    let (admin, path) = (manager.0.admin_as(None), "/adfs/oauth2/v2.0/token");
+    let cut = admin.cut_short("POST", path, "grant_type=client_credentials");
+    assert_contains(&cut.expect(400).body, "The body ended before");
+    let large = admin.send("POST", path, &[], Some(&"x".repeat(65_537)));
+    assert_contains(&large.expect(413).body, "is larger than 65536 bytes.");
+}
+
+#[test]
 fn a_namespace_that_is_kept_from_it_is_neither_listed_nor_deleted() {
     let config = r#"{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns"},
         {"Name":"apart","Emulator":{"Arm":"off"}}]}}"#;
