@@ -82,7 +82,7 @@ pub struct RunOptions {
     pub exit_with_stdin: bool,
     /// How long the process runs without a connection before it ends; `None` for no limit.
     pub exit_when_idle: Option<Duration>,
-    /// Whether outcomes to `fe2o3-amqp` 0.14 peers are repeated (decision D31).
+    /// Whether outcomes to `fe2o3-amqp` peers are repeated (decision D31).
     pub outcome_delay: bool,
     /// Maximum number of bytes that the emulator buffers for one connection.
     pub connection_memory: u64,
@@ -400,8 +400,8 @@ struct RunArguments {
     )]
     exit_when_idle: Option<u64>,
 
-    /// Send each outcome only once to clients on fe2o3-amqp 0.14 (the Rust crate azservicebus). Such clients can lose an
-    /// outcome that arrives early, so by default the emulator repeats it
+    /// Send each outcome only once to clients on fe2o3-amqp (under the Rust crate azservicebus). Before version 0.18.2 such
+    /// clients can lose an outcome that arrives early, so by default the emulator repeats it
     #[arg(long, env = "SERVICEBUS_EMULATOR_NO_OUTCOME_DELAY")]
     no_outcome_delay: bool,
 

@@ -51,7 +51,7 @@ pub struct Options {
     pub seed: Option<u64>,
     /// Whether message bodies are recorded, up to 64 MiB per namespace, for timelines that ask for them.
     pub record_messages: bool,
-    /// Whether outcomes to `fe2o3-amqp` 0.14 clients are repeated until the client has shown that it knows the delivery.
+    /// Whether outcomes to `fe2o3-amqp` clients are repeated until the client has shown that it knows the delivery.
     /// Without this, one send in a thousand hangs there (decision D31).
     pub outcome_delay: bool,
     /// Timeout in real time for each of these steps: a peer's first byte, a TLS handshake, the head of an HTTP request, its

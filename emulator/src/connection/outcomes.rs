@@ -1,6 +1,6 @@
 //! Repeats outcomes that a client may lose, and holds back outcomes for a fault.
 //!
-//! `fe2o3-amqp` 0.14 passes a transfer to its session before it enters the delivery among the unsettled ones: an outcome
+//! `fe2o3-amqp` before 0.18.2 passes a transfer to its session before it enters the delivery among the unsettled ones: an outcome
 //! that arrives in between is dropped, and the send waits for ever (decision D31). The code in between does not await, so
 //! that the gap stays open only if the thread loses its processor there. Such a client gets each outcome at once, with the
 //! delivery left unsettled. The settling outcome follows when the next transfer of that link proves that the delivery was

@@ -1,4 +1,4 @@
-//! fe2o3-amqp 0.14 loses an outcome that arrives before it has entered the delivery among the unsettled ones: outcomes to
+//! fe2o3-amqp before 0.18.2 loses an outcome that arrives before it has entered the delivery among the unsettled ones: outcomes to
 //! such clients are repeated until they have proved that it is there (decision D31).
 //!
 //! A client that does not wait for its settlements, such as Python's 7.14, asks for an advance at once: what it wrote before
