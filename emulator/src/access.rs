@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_known_that_no_page_can_name_itself() {
+    fn known_hosts_cannot_be_names_of_foreign_pages() {
         let options = AccessOptions {
             allowed_hosts: vec!["CI.example.com.".parse().unwrap()],
             ..AccessOptions::default()
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_whole_token_shows_itself() {
+    fn only_the_complete_control_token_is_accepted() {
         let token: ControlToken = "S3cret-token".parse().unwrap();
         assert_eq!(token.authorization(), "Bearer S3cret-token");
         for shown in [
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_shows_a_token() {
+    fn debug_output_and_errors_hide_the_control_token() {
         let token: ControlToken = "S3cret".parse().unwrap();
         assert_eq!(format!("{token:?}"), "ControlToken(..)");
         for wrong in ["", "a b", "gehe\u{ef}m", "a\r\nb", "a,b"] {

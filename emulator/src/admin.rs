@@ -341,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_that_does_not_come_is_not_waited_for_for_ever() {
+    fn a_missing_request_body_times_out() {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_time().build().expect("a runtime");
         let body = Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>());

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn when_all_are_taken_some_are_left_for_health() {
+    fn at_the_limit_reserved_connections_remain_for_health() {
         let connection_limit = ConnectionLimit::new(10);
         let mut taken: Vec<ConnectionSlot> = (0..10)
             .filter_map(|_| connection_limit.take(HERE))
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn another_machine_does_not_take_all() {
+    fn a_remote_address_cannot_take_all_connections() {
         let connection_limit = ConnectionLimit::new(10);
         let there: IpAddr = "::ffff:192.0.2.1".parse().unwrap();
         let same: IpAddr = "192.0.2.1".parse().unwrap();

@@ -48,18 +48,18 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_time_begins_when_the_last_one_goes() {
+    async fn the_idle_timeout_begins_when_the_last_connection_closes() {
         assert_eq!(over_after(&[]).await, 20);
         assert_eq!(over_after(&[(5, 1), (100, 2), (100, 1), (5, 0)]).await, 230);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_short_connection_begins_it_anew() {
+    async fn a_short_connection_restarts_the_idle_timeout() {
         assert_eq!(over_after(&[(15, 1), (0, 0), (15, 1), (0, 0)]).await, 50);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_emulator_that_is_gone_is_never_idle() {
+    async fn a_dropped_emulator_never_becomes_idle() {
         let connections = watch::Sender::new(0);
         let waiting = wait(connections.subscribe(), TIME);
         drop(connections);

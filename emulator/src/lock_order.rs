@@ -106,7 +106,7 @@ mod tests {
 
     /// Covers every pair of ranks.
     #[test]
-    fn locks_are_taken_in_their_order_alone() {
+    fn locks_can_only_be_taken_in_their_order() {
         let (first, second) = (Rank::Entity(EntityId(1)), Rank::Entity(EntityId(2)));
         let all = [
             Rank::Administering,

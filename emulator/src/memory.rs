@@ -159,7 +159,7 @@ mod tests {
     const SMALLEST: Option<u64> = Some(256 * 1024);
 
     #[test]
-    fn little_may_be_held_before_a_token() {
+    fn an_unauthenticated_connection_may_hold_little_memory() {
         let memory = Memory::new(64 << 20, 1 << 30);
         let mut account = memory.open();
         assert_eq!(account.hold(MIB, None), Ok(()));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_message_of_the_namespace_fits_twice() {
+    fn a_connection_may_hold_the_largest_message_twice() {
         let memory = Memory::new(64 << 20, 1 << 30);
         let mut account = memory.open();
         let (held, limit) = (64 * MIB + 1, 64 * MIB);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_limit_of_the_process_the_connection_that_asks_for_more_is_closed() {
+    fn at_the_memory_limit_the_requesting_connection_is_closed() {
         let memory = Memory::new(64 << 20, 100 << 20);
         let [mut large, mut other, mut small] = [memory.open(), memory.open(), memory.open()];
         assert_eq!(large.hold(60 * MIB, SMALLEST), Ok(()));

@@ -453,7 +453,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_is_no_part_of_a_host() {
+    fn the_port_is_removed_from_a_host() {
         for (written, host) in [
             ("alpha", "alpha"),
             ("alpha:5672", "alpha"),

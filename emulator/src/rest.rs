@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn every_spelling_of_a_path_is_understood() {
+    fn every_spelling_of_a_rest_path_is_parsed() {
         for (path, expected) in [
             ("/q/messages", route("q", Target::Messages)),
             ("/q/Messages/", route("q", Target::Messages)),
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn each_target_has_its_verbs() {
+    fn each_rest_target_has_its_methods() {
         let verbs = |path: &str| {
             let route = Route::of(path).expect("a route");
             ["GET", "POST", "PUT", "DELETE", "PATCH", "FOO"].map(|method| {
@@ -299,7 +299,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_path_panics(path in "\\PC*") {
+        fn random_rest_paths_do_not_panic(path in "\\PC*") {
             let _ = Route::of(&path);
         }
     }

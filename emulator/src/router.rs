@@ -341,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_is_complete_when_its_consequences_are_written() {
+    fn a_change_is_complete_once_notified_connections_have_written() {
         let router = Router::default();
         let id = ConnectionId(1);
         let wake_handle = Arc::default();
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_is_to_read_is_busy_until_nothing_is_left() {
+    fn a_connection_told_to_read_is_busy_until_its_input_is_read() {
         let router = Router::default();
         let wake_handle = Arc::default();
         router.enter(ConnectionId(1), &wake_handle);
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_connection_is_not_woken() {
+    fn a_removed_connection_is_not_notified() {
         let router = Router::default();
         let wake_handle = Arc::<WakeHandle>::default();
         let id = ConnectionId(7);

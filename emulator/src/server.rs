@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_that_panics_is_logged_and_no_longer_counted() {
+    async fn a_panicked_connection_is_logged_and_not_counted() {
         let emulator = emulator().await;
         let shared = &emulator.shared;
         let connected = shared.connections();
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_that_is_cut_is_counted_no_longer() {
+    async fn a_cancelled_connection_is_not_counted() {
         let emulator = emulator().await;
         let connected = emulator.shared.connections();
         let serving = serve_peer(Arc::clone(&emulator.shared), ADDRESS, pending());

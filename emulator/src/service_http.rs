@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_that_is_cut_short_is_no_long_one() {
+    fn a_truncated_body_is_not_reported_as_too_large() {
         let status = |body: Body| {
             let read = read_at_most(5, body).now_or_never().expect("it is there");
             read.map_err(|(status, _)| status)

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_came_due_while_the_machine_slept_happens_when_it_wakes() {
+    async fn deadlines_missed_by_a_suspended_machine_run_when_it_resumes() {
         let (put, real) = put_by_hand();
         let (path, config) = config();
         let namespace = Arc::new(Namespace::new(

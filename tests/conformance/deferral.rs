@@ -43,7 +43,7 @@ async fn a_deferred_message_is_received_only_by_its_sequence_number() {
 }
 
 #[tokio::test]
-async fn receive_and_delete_removes_deferred_messages_too() {
+async fn receive_and_delete_removes_deferred_messages() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["a"]).await;
     let mut locking = receiver(&mut client, "orders").await;

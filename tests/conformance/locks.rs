@@ -59,7 +59,7 @@ async fn settlement_after_lock_expiry_changes_nothing() {
 
 /// Observed 16: time stands still, and each renewal lasts longer than the one before.
 #[tokio::test]
-async fn a_renewed_lock_ends_later_however_soon() {
+async fn a_renewed_lock_always_ends_later_than_before() {
     let servicebus = bus().await;
     servicebus.clock().freeze().await;
     let mut client = connect(&servicebus).await;

@@ -172,7 +172,7 @@ async fn dead_letters_are_received_with_reasons_and_completed() {
 }
 
 #[tokio::test]
-async fn receive_and_delete_empties_a_dead_letter_queue_too() {
+async fn receive_and_delete_removes_dead_letters() {
     let (servicebus, mut client) = connected(bus()).await;
     fill(&mut client, 3).await;
 

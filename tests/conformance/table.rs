@@ -35,7 +35,7 @@ fn every_observed_behaviour_has_a_row_and_every_case_exists() {
 }
 
 #[test]
-fn an_sdk_shows_every_observed_behaviour_or_the_row_says_why_none_does() {
+fn every_row_has_a_case_of_an_sdk_or_a_reason_for_its_absence() {
     for row in rows() {
         let is_shown = cases(&row).iter().any(|(file, _)| {
             !file.starts_with(OF_NO_SDK) && OF_SDKS.iter().any(|sdk| file.starts_with(sdk))

@@ -152,7 +152,7 @@ fn a_command_of_the_official_emulator_works_unchanged() {
 }
 
 #[test]
-fn the_port_of_http_is_that_of_the_official_variable() {
+fn the_official_variable_sets_the_http_port() {
     let arguments = ["--env", "EMULATOR_HTTP_PORT=8080", "--expose", "8080"];
     let container = Container::run(&arguments);
     eventually("the other port is served", || {
@@ -162,7 +162,7 @@ fn the_port_of_http_is_that_of_the_official_variable() {
 }
 
 #[test]
-fn without_a_file_it_serves_the_official_default() {
+fn the_image_without_a_file_serves_the_official_default() {
     let container = Container::run(&[]).ready();
     let topics = container.get(5300, "/$emulator/v1/namespaces/sbemulatorns/topics");
     assert!(topics.contains(r#""name":"topic.1""#), "{topics}");
@@ -177,7 +177,7 @@ fn without_a_file_it_serves_the_official_default() {
 }
 
 #[test]
-fn an_invalid_file_ends_it_with_the_reasons() {
+fn an_invalid_file_ends_the_container_with_the_reasons() {
     let output = try_docker(&[
         "run",
         "--rm",
@@ -191,7 +191,7 @@ fn an_invalid_file_ends_it_with_the_reasons() {
 }
 
 #[test]
-fn it_needs_no_privileges_and_writes_no_file() {
+fn the_image_needs_no_privileges_and_writes_no_file() {
     let hardened = [
         "--read-only",
         "--cap-drop=ALL",
@@ -242,7 +242,7 @@ fn remote_clients_need_the_control_token() {
 }
 
 #[tokio::test]
-async fn an_sdk_talks_to_it_on_the_network_of_the_engine() {
+async fn an_sdk_uses_the_container_on_the_network_of_the_engine() {
     let container = Container::run(&[]).ready();
     let format = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}";
     let address = docker(&["inspect", "--format", format, &container.0]);
@@ -275,7 +275,7 @@ async fn an_sdk_talks_to_it_on_the_network_of_the_engine() {
 }
 
 #[test]
-fn it_stops_on_sigterm() {
+fn the_container_stops_on_sigterm() {
     let container = Container::run(&[]).ready();
     docker(&["stop", "-t", "60", &container.0]);
     let code = docker(&["inspect", "--format", "{{.State.ExitCode}}", &container.0]);

@@ -27,41 +27,53 @@ async fn start() {
 }
 
 #[test]
-fn no_engine() {
+fn a_missing_engine_is_reported() {
     if built::is_child() {
         return built::run_child(start());
     }
     // The port of TCPMUX, where no program listens.
-    let said = refusal("refusals::no_engine", "DOCKER_HOST", "tcp://127.0.0.1:1");
+    let said = refusal(
+        "refusals::a_missing_engine_is_reported",
+        "DOCKER_HOST",
+        "tcp://127.0.0.1:1",
+    );
     for words in [
         "no container engine answers at tcp://127.0.0.1:1: ",
         "install and start Docker, or name another engine in DOCKER_HOST",
     ] {
         assert!(said.contains(words), "{words:?} is not in {said}");
     }
-    let said = refusal("refusals::no_engine", "DOCKER_HOST", "unix:///nowhere.sock");
+    let said = refusal(
+        "refusals::a_missing_engine_is_reported",
+        "DOCKER_HOST",
+        "unix:///nowhere.sock",
+    );
     let words = "no container engine answers at unix:///nowhere.sock: ";
     assert!(said.contains(words), "{said}");
 }
 
 #[test]
-fn no_image() {
+fn a_missing_image_is_reported() {
     if built::is_child() {
         return built::run_child(start());
     }
     let missing = "127.0.0.1:1/nobody/emulator:1";
-    let said = refusal("refusals::no_image", "SERVICEBUS_EMULATOR_IMAGE", missing);
+    let said = refusal(
+        "refusals::a_missing_image_is_reported",
+        "SERVICEBUS_EMULATOR_IMAGE",
+        missing,
+    );
     let words = "the image 127.0.0.1:1/nobody/emulator:1, named by SERVICEBUS_EMULATOR_IMAGE, does not exist locally and cannot be pulled: ";
     assert!(said.contains(words), "{said}");
 }
 
 #[test]
-fn an_image_of_another_version() {
+fn an_image_of_another_version_is_reported() {
     if built::is_child() {
         return built::run_child(start());
     }
     let relabelled = RelabelledImage::new("9.9.9");
-    let test = "refusals::an_image_of_another_version";
+    let test = "refusals::an_image_of_another_version_is_reported";
     let said = refusal(test, "SERVICEBUS_EMULATOR_IMAGE", &relabelled.0);
     for words in [
         &format!(

@@ -16,7 +16,7 @@ use servicebus_test_support::built;
 const RUN: &str = "NEXTEST_RUN_ID";
 
 #[tokio::test]
-async fn a_poison_message_is_dead_lettered_in_a_container_too() {
+async fn a_poison_message_is_dead_lettered_in_a_container() {
     let (servicebus, _) = namespace_with_orders().await;
     assert_eq!(servicebus.mode(), Mode::Container);
     let orders = servicebus.queue("orders");

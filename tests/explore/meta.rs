@@ -127,7 +127,7 @@ fn ids_from_the_wall_clock() {
 }
 
 #[test]
-fn what_a_report_counts() {
+fn a_report_counts_runs_and_operations() {
     let explore = || orders().effects([Effect::LoseLock, Effect::Elsewhere]);
     let report = explore()
         .result(async |run: &Run| handle(run, "o-1").await)
@@ -268,7 +268,7 @@ fn a_test_that_waits_forever() {
 }
 
 #[test]
-fn a_test_that_goes_on_without_end() {
+fn a_test_that_never_ends() {
     let report = report_of(orders().result(async |_| {
         for _ in 0..u32::MAX {
             sleep(Duration::from_secs(60)).await;
@@ -293,7 +293,7 @@ fn a_test_that_waits_for_long_and_ends() {
 }
 
 #[test]
-fn a_thread_of_its_own() {
+fn a_test_with_its_own_thread() {
     let report = report_of(orders().result(async |_| {
         let (answer, answered) = oneshot::channel();
         let (over, wait) = mpsc::channel::<()>();

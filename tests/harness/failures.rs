@@ -77,10 +77,13 @@ async fn a_dead_letter_that_should_not_be() {
 }
 
 #[tokio::test]
-async fn nothing_was_ever_sent() {
+async fn a_message_that_was_never_sent() {
     let (servicebus, _) = namespace_with_orders().await;
     let failed = servicebus.queue("orders").expect_completed();
-    assert_fails("nothing_was_ever_sent", failed.count(3).within(SHORT).await);
+    assert_fails(
+        "a_message_that_was_never_sent",
+        failed.count(3).within(SHORT).await,
+    );
 }
 
 #[tokio::test]

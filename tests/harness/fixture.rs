@@ -47,12 +47,12 @@ fn orders() -> Topology {
 }
 
 #[servicebus_harness::test]
-async fn without_arguments_it_is_the_default_namespace(servicebus: ServiceBus) {
+async fn the_attribute_without_arguments_uses_the_default_namespace(servicebus: ServiceBus) {
     assert_message_count!(servicebus.queue("queue.1"), active = 0).await;
 }
 
 #[servicebus_harness::test(topology = orders())]
-async fn it_takes_a_topology(servicebus: ServiceBus) {
+async fn the_attribute_takes_a_topology(servicebus: ServiceBus) {
     let orders = servicebus.queue("orders");
     orders.send("not json").await;
     orders.receive().await.abandon().await;
@@ -60,7 +60,7 @@ async fn it_takes_a_topology(servicebus: ServiceBus) {
 }
 
 #[servicebus_harness::test(builder = ServiceBus::builder().topology(orders()).tls(true))]
-async fn it_takes_a_builder_and_a_test_may_return_an_error(
+async fn the_attribute_takes_a_builder_and_a_test_may_return_an_error(
     servicebus: ServiceBus,
 ) -> Result<(), servicebus_harness::Error> {
     assert!(

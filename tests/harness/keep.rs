@@ -125,12 +125,12 @@ fn a_report_is_written_before_the_end_of_the_test_waits() {
 }
 
 #[test]
-fn a_namespace_in_process_ends_where_standard_input_is_closed_and_says_so() {
+fn a_namespace_in_process_ends_if_standard_input_is_closed() {
     if built::is_child() {
         return built::run_child(fail());
     }
     let mut test = FailingTest::start(
-        "harness::keep::a_namespace_in_process_ends_where_standard_input_is_closed_and_says_so",
+        "harness::keep::a_namespace_in_process_ends_if_standard_input_is_closed",
         "in-process",
     );
     drop(test.child.stdin.take());

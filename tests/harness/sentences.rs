@@ -151,7 +151,7 @@ async fn forwarding_assertions() {
 }
 
 #[tokio::test]
-async fn dead_letters_are_forwarded_too() {
+async fn forwarding_assertions_for_dead_letters() {
     let orders = Queue::new("orders").forward_dead_lettered_messages_to("dead");
     let topology = Topology::new().queue(orders).queue(Queue::new("dead"));
     let servicebus = ServiceBus::builder().topology(topology).start().await;

@@ -116,7 +116,7 @@ async fn a_dropped_session_is_unlocked() {
 }
 
 #[tokio::test]
-async fn receiving_nothing_from_a_session_keeps_it() {
+async fn an_empty_receive_keeps_the_session() {
     let (_servicebus, carts) = namespace_with_carts().await;
     let cart = carts.accept_session("cart-7").await;
     let error = cart.receive_within(SHORT).result().await.unwrap_err();
@@ -231,7 +231,7 @@ async fn sessions_are_listed() {
 }
 
 #[tokio::test]
-async fn a_subscription_has_sessions_too() {
+async fn sessions_of_a_subscription_can_be_received() {
     let (servicebus, _) = namespace_with_carts().await;
     let mine = servicebus.subscription("events", "mine");
     let events = servicebus.topic("events");

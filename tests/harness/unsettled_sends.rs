@@ -34,7 +34,7 @@ async fn a_topic_counts_unsettled_sends() {
 }
 
 #[tokio::test]
-async fn it_waits_for_the_expected_number() {
+async fn an_assertion_waits_for_the_expected_unsettled_sends() {
     let (_servicebus, orders) = namespace_with_orders().await;
     let sender = orders.clone();
     let sending = async move { sender.send("late").await };

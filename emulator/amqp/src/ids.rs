@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_widen_around_the_next_one() {
+    fn delivery_ids_are_widened_relative_to_the_next_id() {
         let next = (1 << 32) + 5;
         assert_eq!(widen(4, next), next - 1);
         assert_eq!(widen(5, next), next);

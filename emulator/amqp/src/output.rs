@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn splices_keep_their_place_at_every_step_width() {
+    fn shared_bytes_keep_their_position_however_much_is_written_at_once() {
         for step in 1..20 {
             let mut output = Output::default();
             output.share(Bytes::from_static(b"ab"));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn advancing_too_far_is_harmless() {
+    fn advancing_beyond_the_end_empties_the_output() {
         let mut output = Output::default();
         output.buffer().push(1);
         output.advance(5);

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_straggler_does_not_hold_the_ring() {
+    fn one_old_delivery_does_not_grow_the_ring() {
         let mut unsettled = Unsettled::default();
         unsettled.insert(0, entry(1, 9));
         for id in 1..100_000 {
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_is_forgotten_at_the_limit() {
+    fn at_the_limit_the_oldest_delivery_is_dropped() {
         let mut unsettled = Unsettled::default();
         for id in 0..LIMIT as u64 + 10 {
             unsettled.insert(id, entry(1, 1));

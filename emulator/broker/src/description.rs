@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_legal_in_every_tier() {
+    fn the_default_description_is_valid_in_every_tier() {
         for tier in [Tier::Basic, Tier::Standard, Tier::Premium] {
             assert_eq!(texts(&EntityDescription::of_tier(tier), tier), [""; 0]);
         }
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn the_basic_tier_has_less() {
+    fn the_basic_tier_refuses_the_features_of_higher_tiers() {
         let description = EntityDescription {
             requires_duplicate_detection: true,
             default_message_time_to_live: Some(Duration::from_secs(15 * 86_400)),
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_fixed_at_creation_stays() {
+    fn properties_fixed_at_creation_cannot_be_changed() {
         let plain = EntityDescription::default();
         let changed = EntityDescription {
             requires_duplicate_detection: true,

@@ -144,7 +144,7 @@ mod tests {
     const IDS: usize = 10 * FORGOTTEN;
 
     #[test]
-    fn windows_that_are_over_all_at_once_are_forgotten_in_steps_and_count_no_more() {
+    fn expired_message_ids_are_removed_in_steps_and_not_counted() {
         let description = EntityDescription {
             requires_duplicate_detection: true,
             duplicate_detection_history_time_window: WINDOW,

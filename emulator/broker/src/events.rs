@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_has_the_facts_that_are_chosen_with_their_texts() {
+    fn a_copy_of_events_has_the_selected_events_with_their_texts() {
         let mut all = Events::new();
         for reason in [Some("one"), None, Some("two"), Some("three")] {
             dead_lettered(&mut all, reason);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_that_was_large_keeps_little_room() {
+    fn an_absorbed_large_batch_shrinks_its_capacity() {
         let (mut all, mut batch) = (Events::new(), Events::new());
         for _ in 0..10 * KEPT {
             dead_lettered(&mut batch, Some("a reason"));

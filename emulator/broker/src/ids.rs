@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_leads_back_to_its_message() {
+    fn a_lock_token_identifies_its_message() {
         for number in [1, 2, 1 << 40, PLACE_BITS] {
             let nonce = LockNonce::generate(&mut Fixed(0x0123_4567_89ab_cdef));
             let token = LockToken::new(nonce, Offset(number));

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_the_entity_that_went_first_is_forgotten_first() {
+    fn names_of_deleted_entities_are_dropped_oldest_first() {
         let mut namespace = Namespace::default();
         let [there, second, first] = ["a", "b", "c"].map(|name| make(&mut namespace, name));
         for name in ["c", "b"] {

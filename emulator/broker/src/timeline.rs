@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn of_deleted_entities_only_the_latest_are_counted_on_their_own() {
+    fn only_the_latest_deleted_entities_keep_their_own_counters() {
         let mut timeline = Timeline::new(3);
         let entities = Timeline::DELETED as u32 * 2;
         for id in 0..entities {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_of_more_than_it_keeps_needs_no_more_room_than_it_has() {
+    fn a_batch_beyond_the_capacity_does_not_grow_the_timeline() {
         let capacity = 64;
         let mut timeline = Timeline::new(capacity);
         let mut batch = Events::new();
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_are_dropped_and_the_counters_stay_exact() {
+    fn the_oldest_events_are_dropped_and_counters_stay_exact() {
         let mut timeline = Timeline::new(3);
         let mut batch = Events::new();
         for id in ["a", "bb", "ccc", "dddd", "eeeee"] {

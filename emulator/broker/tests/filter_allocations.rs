@@ -49,7 +49,7 @@ fn without_allocating(name: &str, mut what: impl FnMut()) {
 }
 
 #[test]
-fn common_forms_allocate_nothing() {
+fn common_filters_evaluate_without_allocation() {
     let application = application();
     let sections = Sections {
         application: &application,

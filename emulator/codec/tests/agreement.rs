@@ -223,7 +223,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_reads_back(model in model()) {
+    fn a_written_value_decodes_to_itself(model in model()) {
         let mut out = Vec::new();
         write(&mut Writer::new(&mut out), &model);
         let mut reader = Reader::new(&out);
@@ -235,7 +235,7 @@ proptest! {
     }
 
     #[test]
-    fn serde_amqp_reads_what_is_written(model in model().prop_filter("plain keys", keys_are_plain)) {
+    fn serde_amqp_decodes_written_values(model in model().prop_filter("plain keys", keys_are_plain)) {
         let mut out = Vec::new();
         write(&mut Writer::new(&mut out), &model);
         let read: Other = serde_amqp::from_slice(&out).unwrap();
@@ -243,7 +243,7 @@ proptest! {
     }
 
     #[test]
-    fn what_serde_amqp_writes_is_read(model in model().prop_filter("plain keys", keys_are_plain)) {
+    fn values_encoded_by_serde_amqp_are_decoded(model in model().prop_filter("plain keys", keys_are_plain)) {
         let out = serde_amqp::to_vec(&other(&model)).unwrap();
         let mut reader = Reader::new(&out);
         reader.validate().unwrap();
@@ -252,7 +252,7 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_value_is_an_error(model in model(), cut in any::<prop::sample::Index>()) {
+    fn a_truncated_value_is_an_error(model in model(), cut in any::<prop::sample::Index>()) {
         let mut out = Vec::new();
         write(&mut Writer::new(&mut out), &model);
         out.truncate(cut.index(out.len()));
@@ -296,7 +296,7 @@ proptest! {
 }
 
 #[test]
-fn fields_may_be_left_out_or_null_or_wide() {
+fn list_fields_may_be_missing_null_or_wide() {
     let list = [
         0xc0, 14, 6, 0x43, 0x52, 7, 0x70, 0, 0, 1, 0, 0x40, 0x60, 0, 9, 0x41,
     ];
@@ -326,7 +326,7 @@ fn booleans_have_two_forms() {
 }
 
 #[test]
-fn a_field_that_is_cut_off_is_an_error() {
+fn a_truncated_field_is_an_error() {
     for list in [
         [0xc0, 3, 1, 0x70, 0],
         [0xc0, 2, 1, 0x52, 0],

@@ -53,7 +53,7 @@ fn compound(code: u8, items: Vec<Vec<u8>>) -> Vec<u8> {
 }
 
 #[test]
-fn every_constructor_of_a_fixed_width_passes() {
+fn every_fixed_width_constructor_is_valid() {
     for (code, width) in FIXED {
         // The only text in them is a character: `a`.
         let value = [
@@ -79,7 +79,7 @@ fn a_descriptor_may_be_described() {
 }
 
 #[test]
-fn elements_without_width_are_counted_and_not_walked() {
+fn zero_width_array_elements_are_counted_without_reading() {
     let four = [0xe0, 2, 4, 0x41];
     assert_eq!(Reader::new(&four).validate(), Ok(()));
     let mut elements = Reader::new(&four).elements().unwrap();
@@ -109,7 +109,7 @@ fn elements_without_width_are_counted_and_not_walked() {
 }
 
 #[test]
-fn the_elements_of_a_message_are_bounded() {
+fn the_number_of_elements_of_a_message_is_limited() {
     let nulls = |count: u32| sized(0xd0, Some(count), &vec![0x40; count as usize]);
     // The list is one itself.
     assert_eq!(Reader::new(&nulls(MAX_ELEMENTS - 1)).validate(), Ok(()));
@@ -140,7 +140,7 @@ fn the_elements_of_a_message_are_bounded() {
 }
 
 #[test]
-fn what_amqp_does_not_define_is_refused() {
+fn undefined_constructors_are_refused() {
     for code in [
         0x46, 0x57, 0x62, 0x75, 0x85, 0x90, 0xa2, 0xb2, 0xc2, 0xd2, 0xe1, 0xf1, 0x01,
     ] {

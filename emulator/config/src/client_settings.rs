@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_the_service_name_and_ports_and_the_authority() {
+    fn client_settings_are_the_service_name_ports_and_ca() {
         let settings = settings(443, Some("/home/me/a cache/ca.pem"));
         assert_eq!(
             settings.hosts_line(),
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn other_ports_and_a_given_certificate_are_printed() {
+    fn client_settings_show_other_ports_and_a_given_certificate() {
         let settings = settings(5300, None);
         let text = settings.to_string();
         assert!(

@@ -382,7 +382,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_form_in_xml_is_replaced() {
+    fn characters_not_allowed_in_xml_are_replaced() {
         let mut out = Writer::new();
         out.typed("a", &[("b", "\u{0}")], "x\u{1}\u{ffff}\t\u{1b}");
         assert_eq!(
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_resolved_whatever_their_prefixes() {
+    fn names_are_resolved_by_namespace_and_not_by_prefix() {
         let text = format!(
             "<?xml version='1.0'?>\n<ns0:entry xmlns:ns0=\"{}\"><ns0:content>\
      <QueueDescription xmlns=\"{CONNECT}\" xmlns:p4=\"{INSTANCE}\">\
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_one_whole_document_is_refused() {
+    fn malformed_and_incomplete_documents_are_refused() {
         for text in [
             "",
             "text",
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_and_number_are_bounded() {
+    fn depth_and_number_of_elements_are_limited() {
         let nested = |depth: usize| "<a>".repeat(depth) + &"</a>".repeat(depth);
         assert!(read(nested(MAX_DEPTH).as_bytes()).is_ok());
         let deep = nested(MAX_DEPTH + 1);
@@ -487,7 +487,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_text_panics(text in "[<>/a-c&;#x0-9:='\" !\\[\\]?-]{0,80}") {
+        fn random_xml_does_not_panic(text in "[<>/a-c&;#x0-9:='\" !\\[\\]?-]{0,80}") {
             let _ = read(text.as_bytes());
         }
     }

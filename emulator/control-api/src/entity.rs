@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_there_is_shown() {
+    fn counts_of_zero_are_not_shown() {
         assert_eq!(Counts::default().to_string(), "no messages");
         let counts = Counts {
             active: 2,
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn ready_is_neither_locked_nor_deferred() {
+    fn ready_messages_are_neither_locked_nor_deferred() {
         let counts = Counts {
             active: 4,
             locked: 1,

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn debug_shows_no_key() {
+    fn debug_output_of_a_namespace_hides_its_keys() {
         let string = "Endpoint=sb://localhost;SharedAccessKeyName=n;SharedAccessKey=S3cret;";
         let info = NamespaceInfo {
             name: "bus".into(),

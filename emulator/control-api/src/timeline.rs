@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kind_is_known_by_its_name_and_an_unknown_one_keeps_it() {
+    fn an_event_kind_round_trips_even_if_unknown() {
         let dead_lettered = (EventKind::DeadLettered, "dead-lettered");
         let unknown = (EventKind::Other("teleported".into()), "teleported");
         for (kind, name) in [dead_lettered, unknown] {

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_has_names_and_addresses() {
+    fn loopback_origins_are_recognized_by_name_and_address() {
         for text in [
             "http://localhost:3000",
             "https://a.localhost",
@@ -221,7 +221,7 @@ mod tests {
         "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n";
 
     #[test]
-    fn the_default_route_has_the_gateway() {
+    fn the_gateway_is_read_from_the_default_route() {
         let gateway = u32::from_ne_bytes([172, 17, 0, 1]);
         let routes = format!(
             "{HEAD}eth0\t000011AC\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0\n\
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_without_one_has_none() {
+    fn a_route_table_without_a_default_route_has_no_gateway() {
         let down = format!("{HEAD}eth0\t00000000\t010011AC\t0002\t0\n");
         let direct = format!("{HEAD}eth0\t00000000\t00000000\t0001\t0\n");
         for routes in ["", HEAD, "x\ny", &down, &direct] {

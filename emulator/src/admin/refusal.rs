@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_end_in_what_to_look_for() {
+    fn error_texts_end_in_the_tracking_data() {
         let zero = "00000000-0000-0000-0000-000000000000";
         let text = ServiceError::no_entity("ns:Topic:t|s").tracked(&tail());
         assert_eq!(
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_has_code_and_detail_and_is_bounded() {
+    fn an_error_body_has_code_and_detail_and_a_limited_size() {
         let refusal = ServiceError::bad_request("é<".repeat(10_000));
         let body = error_body("400", &refusal.tracked(&tail()));
         assert!(body.starts_with("<Error><Code>400</Code><Detail>SubCode=40000. é&lt;"));

@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_spelling_of_a_path_is_understood() {
+    fn every_spelling_of_an_administration_path_is_parsed() {
         let subscription = |topic: &str, name: &str| Route::Subscription {
             topic: topic.into(),
             name: name.into(),
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_is_read_in_every_spelling() {
+    fn every_spelling_of_a_query_is_parsed() {
         let query = Query::parse(
             "?&$top=2&%24skip=1&timeout=60&API-Version=2021-05".trim_start_matches('?'),
         );

@@ -387,7 +387,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filters_of_old_clients_are_understood() {
+    fn list_filters_of_old_clients_are_parsed() {
         let starts = |text: &str| Selection::StartsWith(Path, text.into());
         let many = Selection::Is(MessageCount, Operator::Gt, Literal::Number(10.0));
         for (text, selection) in [
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn other_filters_are_refused() {
+    fn unsupported_list_filters_are_refused() {
         let refused = Selection::parse("size gt 1").unwrap_err();
         assert_eq!(refused.status, 400);
         let text = format!("{refused:?}");
@@ -461,7 +461,7 @@ mod tests {
 
     proptest::proptest! {
     #[test]
-    fn no_filter_panics(text in "[a-z('), 0-9=é-]{0,60}") {
+    fn random_list_filters_do_not_panic(text in "[a-z('), 0-9=é-]{0,60}") {
         let _ = Selection::parse(&text);
     }
     }

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instants_have_the_digits_of_their_place() {
+    fn instants_have_the_precision_of_their_element() {
         let frame = Frame { ahead: 60_000 };
         let at = Timestamp::from_millis(1_633_046_866_040);
         assert_eq!(frame.seconds(at), "2021-10-01T00:06:46Z");
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_written_as_dotnet_does() {
+    fn time_spans_are_formatted_as_by_dotnet() {
         for (duration, text) in [
             (Duration::from_secs(20), "00:00:20"),
             (Duration::from_secs(25 * 86_400), "25.00:00:00"),

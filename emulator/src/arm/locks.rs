@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn at_the_limit_a_lock_is_changed_and_none_is_added() {
+    fn at_the_limit_management_locks_can_be_changed_but_not_added() {
         let state = ResourceState::default();
         let put = |name: &str, notes: &str| {
             let body = json!({"properties": {"level": "ReadOnly", "notes": notes}});

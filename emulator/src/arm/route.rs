@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_of_entities_are_not_taken() {
+    fn paths_of_entities_are_not_arm_paths() {
         for (path, expected) in [
             ("/msi/token", true),
             ("/metadata/endpoints", true),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_full_dates() {
+    fn an_api_version_is_a_full_date() {
         for (version, expected) in [
             ("2024-01-01", true),
             ("2022-10-01-preview", true),

@@ -39,12 +39,12 @@ fn refused(arguments: &[&str]) -> String {
 }
 
 #[test]
-fn the_definition_is_consistent() {
+fn the_clap_definition_is_consistent() {
     <Cli as clap::CommandFactory>::command().debug_assert();
 }
 
 #[test]
-fn run_may_be_left_out() {
+fn the_run_command_may_be_omitted() {
     assert_eq!(parse(&[]).unwrap(), Command::Run(defaults()));
     assert_eq!(parse(&["run"]).unwrap(), Command::Run(defaults()));
     let all = [
@@ -107,7 +107,7 @@ fn run_may_be_left_out() {
 }
 
 #[test]
-fn tests_have_defaults_of_their_own_and_no_variables() {
+fn for_tests_has_its_own_defaults_and_ignores_variables() {
     let expected = RunOptions {
         host: "127.0.0.1".into(),
         amqp_port: 0,
@@ -141,7 +141,7 @@ fn tests_have_defaults_of_their_own_and_no_variables() {
 }
 
 #[test]
-fn check_takes_a_file_and_nothing_else() {
+fn check_takes_exactly_one_file() {
     assert_eq!(
         parse(&["check", "c.json"]).unwrap(),
         Command::Check("c.json".into())
@@ -204,7 +204,7 @@ fn the_control_api_requires_its_token() {
 }
 
 #[test]
-fn nothing_shows_a_token_that_was_given() {
+fn debug_output_and_errors_hide_a_given_control_token() {
     let options = run(&["--control-token", "S3cret"]);
     assert!(!format!("{options:?}").contains("S3cret"), "{options:?}");
     let text = refused(&["--control-token", "S3 cret"]);
@@ -222,7 +222,7 @@ fn run(arguments: &[&str]) -> RunOptions {
 }
 
 #[test]
-fn ports_with_tls_are_asked_for_by_port() {
+fn tls_listeners_are_configured_by_port() {
     let ports = |arguments: &[&str]| {
         let options = run(arguments);
         (options.amqps_port, options.https_port)
@@ -240,7 +240,7 @@ fn ports_with_tls_are_asked_for_by_port() {
 }
 
 #[test]
-fn a_certificate_is_given_with_its_key() {
+fn a_certificate_requires_its_key() {
     let given = ["--tls-certificate", "c.pem", "--tls-key", "k.pem"];
     let expected = TlsOptions {
         certificate: Some(UserCertificate {
@@ -279,7 +279,7 @@ fn bad_arguments_are_refused() {
 }
 
 #[test]
-fn help_shows_what_a_newcomer_needs() {
+fn help_shows_connection_string_variables_and_exit_codes() {
     let help = parse(&["--help"]).expect_err("help is not a command");
     assert_eq!(help.exit_code(), 0);
     let help = help.to_string();
@@ -339,7 +339,7 @@ namespace sbemulatorns
 }
 
 #[test]
-fn check_prints_what_a_file_changes() {
+fn check_prints_the_properties_that_a_file_changes() {
     let text = r#"{"UserConfig":{"Namespaces":[{"Name":"a",
         "Queues":[{"Name":"q","Properties":{"AutoDeleteOnIdle":"P1D","MaxMessageSizeInKilobytes":2048}},
             {"Name":"r","Properties":{"ForwardTo":"Q","DefaultMessageTimeToLive":"PT90S"}}],

@@ -26,7 +26,7 @@ fn shown(clock: &NamespaceClock) -> i64 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn wall_time_is_followed_forward_and_never_back() {
+async fn the_clock_follows_wall_time_forward_and_never_back() {
     let (put, clock) = wall();
     tokio::time::advance(Duration::from_secs(2)).await;
     assert_eq!(shown(&clock), 2_000);
@@ -44,7 +44,7 @@ async fn wall_time_is_followed_forward_and_never_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn time_that_stands_does_not_jump() {
+async fn a_frozen_clock_ignores_jumps_of_wall_time() {
     let (put, clock) = wall();
     clock.freeze();
     put.store(60_000, Ordering::Relaxed);
@@ -56,7 +56,7 @@ async fn time_that_stands_does_not_jump() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_instant_is_looked_for_again_and_again() {
+async fn a_distant_deadline_is_rechecked_periodically() {
     let (put, clock) = wall();
     let real = &clock.real;
     let (near, far) = (START / 1000 + 3, START / 1000 + 7200);
@@ -69,7 +69,7 @@ async fn an_instant_is_looked_for_again_and_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_advance_ends_exactly_at_its_target() {
+async fn an_advance_of_the_clock_ends_exactly_at_its_target() {
     let (_, clock) = wall();
     clock.freeze();
     let start = clock.now();
@@ -92,7 +92,7 @@ async fn an_advance_ends_exactly_at_its_target() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn flowing_time_is_ahead_by_as_far_as_it_was_walked() {
+async fn an_advance_moves_a_running_clock_ahead_by_its_steps() {
     let (put, clock) = wall();
     let advance = clock.begin_advance(Duration::from_secs(61));
     assert_eq!(clock.until(advance.target), None);
@@ -108,7 +108,7 @@ async fn flowing_time_is_ahead_by_as_far_as_it_was_walked() {
 }
 
 #[test]
-fn what_has_no_date_is_shown_as_the_nearest() {
+fn an_instant_outside_the_calendar_is_shown_as_the_nearest_date() {
     for (millis, text) in [
         (0, "1970-01-01T00:00:00Z"),
         (i64::MAX, "9999-12-30T22:00:00.999999999Z"),

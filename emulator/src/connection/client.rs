@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn each_library_is_known_by_either_frame() {
+    fn each_library_is_recognized_by_open_or_begin() {
         for (library, channel_max, windows, is_fe2o3) in KNOWN {
             let opens = opens_as_fe2o3(&open(channel_max));
             assert_eq!((opens, begins_as_fe2o3(windows)), is_fe2o3, "{library}");

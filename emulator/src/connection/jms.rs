@@ -314,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_behind_the_bar_is_no_part_of_the_name() {
+    fn the_suffix_of_a_link_name_is_not_part_of_the_subscription_name() {
         for (link, is_shared, name) in [
             ("sub", false, "sub"),
             ("sub", true, "sub"),

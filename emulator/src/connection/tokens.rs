@@ -336,7 +336,7 @@ mod tests {
     use crate::clock::tests::put_by_hand;
 
     #[tokio::test(start_paused = true)]
-    async fn a_token_ends_when_a_machine_that_slept_wakes() {
+    async fn a_token_expires_when_a_suspended_machine_resumes() {
         let (put, real) = put_by_hand();
         let mut token_state = TokenState::until(Some(real.unix_seconds() + 3600), &real);
         assert_eq!(token_state.due(), Some(RECHECK));

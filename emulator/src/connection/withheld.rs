@@ -116,8 +116,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_output_of_a_turn_waits_for_what_was_changed_by_then_and_that_of_the_next_with_it()
-    {
+    async fn output_waits_for_the_changes_before_it() {
         let process = Process::start(&Arc::default());
         process.store.flush().await.expect("it can be written");
         let mut withheld = Withheld::new(Some(Arc::clone(&process.store)));
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_never_written_is_not_confirmed() {
+    async fn output_for_changes_that_failed_to_write_is_not_sent() {
         let process = Process::start(&Arc::default());
         process.gate.set(State::Broken("no space"));
         process.send("b");

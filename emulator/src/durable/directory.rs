@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_store_of_a_start_that_was_killed_is_opened_where_it_has_nothing() {
+    fn an_empty_store_of_a_killed_start_can_be_opened() {
         let name = format!("servicebus-directory-{}", std::process::id());
         let directory = std::env::temp_dir().join(name);
         fs::create_dir(&directory).expect("it can be made");

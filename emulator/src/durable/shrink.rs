@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_mostly_empty_is_replaced() {
+    fn a_mostly_empty_store_file_is_replaced() {
         let directory = Directory::new("replaced");
         let mut disk = directory.open();
         write(&mut *disk, 0..4000, Some(Bytes::from_static(&[7; 4000])));
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_process_has_left_empty_is_found() {
+    fn a_store_file_left_mostly_empty_by_another_process_is_shrunk() {
         let directory = Directory::new("found");
         let mut disk = directory.open();
         write(&mut *disk, 0..4000, Some(Bytes::from_static(&[7; 4000])));

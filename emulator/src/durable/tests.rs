@@ -215,7 +215,7 @@ fn path(name: &str) -> EntityPath {
 }
 
 #[tokio::test]
-async fn what_is_forwarded_is_written_with_what_it_was_sent_by() {
+async fn a_forward_is_written_together_with_its_send() {
     let stored = Arc::default();
     let process = Process::start(&stored);
     process.flush().await;
@@ -244,7 +244,7 @@ async fn what_is_forwarded_is_written_with_what_it_was_sent_by() {
 }
 
 #[tokio::test]
-async fn a_failed_write_is_reported_and_nothing_is_written_from_then_on() {
+async fn after_a_failed_write_all_later_writes_fail() {
     let stored = Arc::default();
     let process = Process::start(&stored);
     process.flush().await;
@@ -259,7 +259,7 @@ async fn a_failed_write_is_reported_and_nothing_is_written_from_then_on() {
 }
 
 #[tokio::test]
-async fn bytes_without_a_row_go_at_the_start() {
+async fn bodies_without_a_row_are_removed_at_the_start() {
     let stored = Arc::<Mutex<Stored>>::default();
     let process = Process::start(&stored);
     process.send("b");
@@ -279,7 +279,7 @@ async fn bytes_without_a_row_go_at_the_start() {
 
 /// A JMS subscription is unchanged; entities of links have ended with them.
 #[tokio::test]
-async fn what_belonged_to_links_is_gone_at_the_next_start() {
+async fn entities_bound_to_links_are_removed_at_the_next_start() {
     let stored = Arc::<Mutex<Stored>>::default();
     let process = Process::start(&stored);
     let client = |is_durable| ClientAffinity {
@@ -320,7 +320,7 @@ async fn what_belonged_to_links_is_gone_at_the_next_start() {
 
 /// Selectors that are longer in the language of the service than a filter may be, or that select other messages there.
 #[tokio::test]
-async fn a_selector_is_the_same_after_a_restart() {
+async fn a_jms_selector_is_unchanged_after_a_restart() {
     let stored = Arc::<Mutex<Stored>>::default();
     let process = Process::start(&stored);
     let long = vec!["JMSPriority=4"; 55].join(" OR ");
@@ -361,7 +361,7 @@ async fn a_selector_is_the_same_after_a_restart() {
 
 /// Bodies that are not in memory move with their messages, and are delivered as sent.
 #[tokio::test]
-async fn a_body_that_is_not_in_memory_is_delivered_as_it_was_sent() {
+async fn a_body_not_in_memory_is_delivered_as_sent() {
     let stored = Arc::<Mutex<Stored>>::default();
     let process = Process::start(&stored);
     let body = [&[0x00, 0x53, 0x75, 0xb0, 0, 0, 4, 0][..], &[7; 1024]].concat();

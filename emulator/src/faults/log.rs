@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_read_in_pages_and_forgets_the_oldest() {
+    fn the_operation_log_is_read_in_pages_and_drops_the_oldest() {
         let log = log_of(5);
         let numbers = |page: &Operations| {
             let numbers = page.operations.iter().map(|operation| operation.number);

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chance_follows_from_seed_entity_and_number_alone() {
+    fn a_random_fault_depends_on_seed_entity_and_number_only() {
         let draw = |seed, entity, number| SeededRng::of(seed, "send", entity, number).fraction();
         assert_eq!(draw(7, "orders", 3), draw(7, "Orders", 3));
         assert_ne!(draw(7, "orders", 3), draw(8, "orders", 3));
@@ -55,14 +55,14 @@ mod tests {
     }
 
     #[test]
-    fn fractions_are_spread_over_the_whole_range() {
+    fn random_fractions_cover_the_whole_range() {
         let draws = (1..=1000).map(|number| SeededRng::of(1, "send", "orders", number).fraction());
         let below = draws.filter(|fraction| *fraction < 0.25).count();
         assert!((200..300).contains(&below), "{below} of 1000");
     }
 
     #[test]
-    fn one_of_none_is_nothing() {
+    fn choosing_from_an_empty_slice_returns_none() {
         let mut rng = SeededRng::of(1, "send", "orders", 1);
         assert_eq!(rng.choose::<u8>(&[]), None);
         assert_eq!(rng.choose(&[5]), Some(&5));

@@ -333,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_due_waits_are_removed() {
+    fn only_due_waits_are_taken_from_the_list() {
         let waits = ClockWaits::default();
         let at = Timestamp::from_millis;
         for (until, connection) in [(20, 1), (10, 2), (20, 3), (21, 4)] {

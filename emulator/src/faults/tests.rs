@@ -67,7 +67,7 @@ fn a_fault_is_applied_once_at_the_nth_operation_on_its_entity() {
 }
 
 #[test]
-fn of_two_faults_for_the_same_operation_the_first_is_applied_and_both_count() {
+fn the_first_of_two_matching_faults_is_applied() {
     let faults = Faults::default();
     let first = faults.add(fault(None, 1)).unwrap();
     let second = faults.add(fault(None, 1)).unwrap();
@@ -79,7 +79,7 @@ fn of_two_faults_for_the_same_operation_the_first_is_applied_and_both_count() {
 }
 
 #[test]
-fn what_takes_time_goes_together_with_what_goes_wrong() {
+fn a_delay_and_another_effect_apply_to_one_operation() {
     let faults = Faults::default();
     let wait = Wait::Real(std::time::Duration::from_secs(1));
     let slow = Fault {
@@ -94,7 +94,7 @@ fn what_takes_time_goes_together_with_what_goes_wrong() {
 }
 
 #[test]
-fn every_so_many_have_the_fault_so_many_times() {
+fn every_nth_operation_has_the_fault_a_limited_number_of_times() {
     let faults = Faults::default();
     let pick = |nth, every, times| Fault {
         pick: counted(nth, every, times),
@@ -113,7 +113,7 @@ fn every_so_many_have_the_fault_so_many_times() {
 }
 
 #[test]
-fn what_lacks_a_property_is_counted_as_different() {
+fn an_operation_without_the_filtered_property_counts_as_different() {
     let faults = Faults::default();
     let asked = |filter| Fault {
         operation: Operation::Send,
@@ -147,9 +147,9 @@ fn what_lacks_a_property_is_counted_as_different() {
         let is_of_client = filter.client.is_some();
         faults.add(asked(filter));
         assert_eq!(faults.needs_messages(), !is_of_client);
-        let mut stranger = send("x", "x", ("n", json!("7")));
-        stranger.client = Some("other".into());
-        assert_eq!(faults.find_match(&stranger), MatchedFaults::default());
+        let mut other = send("x", "x", ("n", json!("7")));
+        other.client = Some("other".into());
+        assert_eq!(faults.find_match(&other), MatchedFaults::default());
         assert!(
             faults
                 .find_match(&send("m", "s", ("n", json!(7.0))))
@@ -162,7 +162,7 @@ fn what_lacks_a_property_is_counted_as_different() {
 }
 
 #[test]
-fn chance_finds_the_same_operations_again() {
+fn a_random_fault_selects_the_same_operations_again() {
     let is_hit = |seed| {
         let faults = Faults::default();
         faults.add(Fault {
@@ -190,7 +190,7 @@ fn chance_finds_the_same_operations_again() {
 }
 
 #[test]
-fn what_is_removed_counts_and_is_applied_no_more() {
+fn a_removed_fault_is_not_applied() {
     let faults = Faults::default();
     let id = faults.add(fault(None, 1)).unwrap().id;
     assert!(faults.any());
@@ -204,7 +204,7 @@ fn what_is_removed_counts_and_is_applied_no_more() {
 }
 
 #[test]
-fn there_are_not_more_faults_than_there_may_be() {
+fn the_number_of_faults_is_limited() {
     let faults = Faults::default();
     for _ in 0..MAX {
         assert!(faults.add(fault(None, 1)).is_some());

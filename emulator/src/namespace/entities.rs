@@ -265,7 +265,7 @@ pub(super) mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn ten_thousand_idle_queues_cost_nothing() {
+    async fn an_advance_does_not_visit_ten_thousand_idle_queues() {
         let namespace = namespace(10_000);
         for seconds in [10, 20, 30] {
             send(&namespace, "q7", seconds);
@@ -281,7 +281,7 @@ pub(super) mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_due_at_once_in_many_queues_happens_in_one_step() {
+    async fn deadlines_of_many_queues_at_one_instant_take_one_step() {
         let namespace = namespace(1000);
         namespace.freeze().await;
         for at in 0..1000 {
@@ -294,7 +294,7 @@ pub(super) mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_deadline_that_was_removed_is_passed_over() {
+    async fn a_removed_deadline_is_skipped() {
         let namespace = namespace(2);
         namespace.freeze().await;
         send(&namespace, "q0", 10);
@@ -318,7 +318,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_entity_is_busy_until_its_messages_have_gone_on() {
+    fn an_entity_is_busy_until_its_messages_are_forwarded() {
         let namespace = namespace(2);
         let entity = namespace.entity(&path("q0")).expect("it is there");
         let forwards = EntityDescription {
@@ -343,14 +343,14 @@ pub(super) mod tests {
     /// Allocators use size classes, here of 256 bytes; in the next one a queue takes more than 2 KB (series F).
     #[test]
     #[cfg(target_pointer_width = "64")]
-    fn an_entity_stays_in_its_size() {
+    fn a_shared_entity_stays_in_its_size_class() {
         let counts = 2 * size_of::<usize>();
         let size = size_of::<SharedEntity>() + counts;
         assert!(size <= 1792, "{size} bytes");
     }
 
     #[test]
-    fn the_most_is_what_waited_at_once() {
+    fn the_maximum_of_unsettled_sends_counts_simultaneous_sends() {
         let sends = Sends::default();
         sends.begin();
         sends.begin();

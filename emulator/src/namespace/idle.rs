@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn of_many_stores_with_locks_a_hundred_are_listed() {
+    async fn at_most_a_hundred_busy_entities_are_listed() {
         let namespace = with_queues(150);
         for (number, entity) in (1..).zip(namespace.entities()) {
             namespace.operate_as_broker(&entity, |entity, cx| {
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_advance_that_is_dropped_leaves_the_clock_where_it_came() {
+    async fn a_dropped_advance_leaves_the_clock_at_its_last_step() {
         let namespace = namespace();
         let start = namespace.clock.now();
         {
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_advance_has_as_many_steps_as_it_is_given() {
+    async fn an_advance_stops_after_the_given_number_of_steps() {
         let namespace = namespace();
         let start = namespace.clock.now();
         namespace.freeze().await;

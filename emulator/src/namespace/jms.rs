@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn ten_thousand_temporary_queues_come_and_go_and_nothing_of_them_stays() {
+    async fn ten_thousand_deleted_temporary_queues_leave_no_memory() {
         let (namespace, mut ids) = (namespace(), Ids::new(Some(1), 1));
         let mut gone = Vec::new();
         for _ in 0..MANY {
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn ten_thousand_volatile_subscriptions_come_and_go_and_nothing_of_them_stays() {
+    async fn ten_thousand_deleted_volatile_subscriptions_leave_no_memory() {
         let (namespace, mut ids) = (namespace(), Ids::new(Some(1), 1));
         let mut gone = Vec::new();
         for number in 0..MANY {

@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_change_is_later_than_the_one_before() {
+    fn every_change_increases_the_updated_time() {
         let now = Timestamp::from_millis(1_000);
         let mut metadata = EntityMetadata::new(now);
         for _ in 0..3 {

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_spelling_is_understood() {
+    fn every_spelling_of_an_address_is_parsed() {
         use Destination::{Cbs, Management, Store};
         use SubQueue::{Active, DeadLetter, TransferDeadLetter};
         for (written, entity, destination) in [

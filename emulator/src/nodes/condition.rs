@@ -463,7 +463,7 @@ mod tests {
     ];
 
     #[test]
-    fn each_condition_has_its_symbol_its_status_and_whether_to_retry() {
+    fn each_condition_has_a_symbol_a_status_and_a_retry_flag() {
         for (condition, symbol, status, may_retry) in TABLE {
             let row = Row {
                 symbol,
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_span_is_written_as_dotnet_does() {
+    fn a_time_span_is_formatted_as_by_dotnet() {
         for (milliseconds, written) in [
             (0, "00:00:00"),
             (65_000, "00:01:05"),

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_demands_are_read_by_code_and_by_name() {
+    fn declare_and_discharge_are_decoded_by_code_and_by_symbol() {
         let declare = [0x00, 0x53, 0x77, 0x00, 0x53, 0x31, 0x45];
         assert_eq!(
             CoordinatorRequest::parse(&declare),
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused() {
+    fn an_invalid_coordinator_request_is_refused() {
         let condition = |payload: &[u8]| CoordinatorRequest::parse(payload).unwrap_err().condition;
         assert_eq!(condition(&[]), Condition::NotImplemented);
         let text = [0x00, 0x53, 0x77, 0x00, 0x53, 0x30, 0x45];

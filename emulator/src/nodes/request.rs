@@ -312,7 +312,7 @@ mod tests {
 
     /// Java writes such arrays for `boolean[]` (spec/observed.md 68).
     #[test]
-    fn an_array_of_values_without_bytes_does_not_hide_other_fields() {
+    fn a_zero_width_array_does_not_hide_other_request_fields() {
         for value in [&[0xe0, 0x02, 0x04, 0x41][..], &[0x74, 0, 0, 0, 0]] {
             let mut payload = Vec::new();
             let mut out = Writer::new(&mut payload);

@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_receiver_that_says_nothing_waits_for_65_seconds() {
+    fn the_default_wait_for_a_session_is_65_seconds() {
         let path: EntityPath = "q".parse().unwrap();
         let seconds =
             |property| wait_timeout(property, &path).map(|wait_timeout| wait_timeout.as_secs());

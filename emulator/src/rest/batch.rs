@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_documented_batch_is_read() {
+    fn the_documented_batch_is_parsed() {
         let batch = r#"[{"Body":"first","BrokerProperties":{"Label":"M1","TimeToLiveTimeSpan":"0.00:00:40"}},
             {"Body":"second","UserProperties":{"Priority":"Low","Weight":2,"Rate":0.5,"Late":false,"None":null}},
             {"Body":"aGk=","IsBodyBase64Encoded":true},{}]"#;
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_refused_by_its_place() {
+    fn a_malformed_batch_is_refused_with_the_position() {
         for (batch, said) in [
             ("", "The batch is not JSON"),
             ("{}", "at least one message"),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_bare_type_makes_a_batch() {
+    fn a_batch_needs_the_content_type_without_parameters() {
         assert!(is_batch(Some("application/vnd.microsoft.servicebus.json")));
         assert!(is_batch(Some("Application/Vnd.Microsoft.ServiceBus.JSON")));
         assert!(!is_batch(Some(

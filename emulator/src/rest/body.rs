@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_of_one_kind_are_one_body() {
+    fn sections_of_one_kind_are_joined_to_one_body() {
         let mut body = Body::default();
         for bytes in [&b"a"[..], b"", b"bc"] {
             let mut out = Vec::new();
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_every_kind_have_a_form() {
+    fn values_of_every_type_are_rendered() {
         for (encoded, json) in [
             // A descriptor that is described itself.
             (&[0x00, 0x00, 0x53, 1, 0x53, 2, 0x54, 7][..], "7"),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn maps_as_keys_of_maps_do_not_multiply() {
+    fn nested_maps_as_keys_are_rendered_in_limited_size() {
         let mut encoded = vec![0xa1, 4, b'"', b'"', b'"', b'"'];
         for _ in 1..MAX_DEPTH {
             let content = [&[2], &*encoded, &[0x40]].concat();

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_a_sender_may_set_is_read() {
+    fn every_broker_property_of_a_sender_is_parsed() {
         let all = r#"{"CorrelationId":"c","SessionId":"s","MessageId":"m","Label":"l","ReplyTo":"r",
             "TimeToLive":4.444,"To":"t","ScheduledEnqueueTimeUtc":"Sun, 06 Nov 1994 08:49:37 GMT",
             "ReplyToSessionId":"rs","PartitionKey":"s","ViaPartitionKey":"v","ForcePersistence":false,
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_write_numbers_and_flags_as_strings_too() {
+    fn broker_properties_may_have_numbers_and_booleans_as_strings() {
         let read = parse(r#"{"TimeToLive":"10","ForcePersistence":"True","MessageId":5}"#);
         assert_eq!(read.time_to_live, Some(10_000));
         assert_eq!(read.durable, Some(true));
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_refused_with_what_is_allowed() {
+    fn malformed_broker_properties_are_refused_with_the_allowed_values() {
         for (written, said) in [
             ("", "a JSON object"),
             ("[]", "a JSON object"),
@@ -268,7 +268,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_header_panics(text in "\\PC*") {
+        fn random_broker_properties_do_not_panic(text in "\\PC*") {
             let _ = BrokerPropertiesHeader::parse(&text);
             let _ = BrokerPropertiesHeader::parse(&serde_json::json!({"TimeToLive": text}).to_string());
         }

@@ -301,7 +301,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conditions_have_the_statuses_of_the_documentation() {
+    fn conditions_have_the_documented_http_statuses() {
         for (condition, status) in [
             (Condition::NotFound, 410),
             (Condition::MessageLockLost, 404),

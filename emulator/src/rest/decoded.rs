@@ -266,7 +266,7 @@ mod tests {
     proptest::proptest! {
         /// Every accepted message can be converted.
         #[test]
-        fn every_message_that_is_accepted_becomes_a_response(
+        fn every_accepted_message_converts_to_an_http_response(
             changes in proptest::collection::vec((0usize..1000, 0u8..), 0..6),
             code in proptest::sample::select(vec![0x75u8, 0x76, 0x77]),
         ) {

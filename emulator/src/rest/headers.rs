@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_those_of_http() {
+    fn http_dates_are_parsed_and_formatted() {
         let text = "Sun, 06 Nov 1994 08:49:37 GMT";
         assert_eq!(parse_http_date(text), Some(784_111_777_000));
         assert_eq!(http_date(784_111_777_999).as_deref(), Some(text));
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn time_spans_are_those_of_dotnet() {
+    fn time_spans_of_dotnet_are_parsed() {
         for (text, milliseconds) in [
             ("0.00:00:40", 40_000),
             ("00:00:40", 40_000),
@@ -307,7 +307,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_text_panics(text in "\\PC*", digits in "[0-9.:]*") {
+        fn random_dates_and_time_spans_do_not_panic(text in "\\PC*", digits in "[0-9.:]*") {
             for text in [text, digits] {
                 let _ = (parse_date(&text), parse_http_date(&text), parse_time_span(&text));
             }

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_of_the_request_that_is_answered() {
+    fn header_names_belong_to_the_current_request() {
         let heads = Heads::default();
         heads.keep(b"POST /q/messages?a HTTP/1.1\r\nPriority: 1\r\nHOST: x\r\n\r\nPOST /q ");
         // A body that looks like the next request, in two reads.
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_behind_a_body_of_unknown_length_is_looked_for() {
+    fn the_head_after_a_chunked_body_is_found() {
         let heads = Heads::default();
         heads.keep(b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n");
         assert!(heads.begin(&request("POST", "/a", &[("Transfer-Encoding", "chunked")])));
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded_and_the_latest() {
+    fn kept_input_is_limited_to_the_latest_bytes() {
         let heads = Heads::default();
         for _ in 0..100 {
             heads.keep(&[b'x'; 64 * 1024]);
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_of_a_body_whose_length_is_known() {
+    fn a_body_of_known_length_is_not_kept() {
         let heads = Heads::default();
         heads.keep(b"PUT / HTTP/1.1\r\n\r\n");
         heads.begin(&request("PUT", "/", &[("Content-Length", "1000000")]));
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_an_answer_are_written_in_their_letters_once() {
+    fn response_header_names_are_written_in_their_case_once() {
         let heads = Heads::default();
         let answer =
             b"HTTP/1.1 200 OK\r\nprio: 1\r\npriority: prio\r\n\r\nb\r\npriority: 1\r\n\r\n";

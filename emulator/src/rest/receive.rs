@@ -399,7 +399,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_of_a_topic_are_counted_together_until_removed() {
+    fn waiting_receives_of_a_topic_are_counted_together_until_removed() {
         const MOST: u32 = 10;
         let waiting = Arc::new(Waiting::new(MOST));
         let path = |text: &str| EntityPath::of_address(text).expect("a path");

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_type_of_a_header_is_inferred() {
+    fn the_type_of_an_application_property_header_is_inferred() {
         use PropertyValue::{Bool, Double, Instant, Long, Text};
         let text = |text: &str| Text(text.to_owned());
         for (written, value) in [
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_as_the_same() {
+    fn a_formatted_header_value_parses_to_itself() {
         use PropertyValue::{Bool, Double, Instant, Long, Text};
         for value in [
             Text("plain".into()),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn types_of_other_clients_have_a_form_or_are_left_out() {
+    fn property_types_without_a_header_form_are_omitted() {
         let described = |name: &str, ticks: i64| {
             let mut out = vec![0];
             let mut writer = Writer::new(&mut out);
@@ -239,7 +239,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_value_panics(text in "\\PC*", encoded: Vec<u8>) {
+        fn random_header_values_do_not_panic(text in "\\PC*", encoded: Vec<u8>) {
             let _ = PropertyValue::of_header(&text);
             let _ = header_of(&encoded);
         }

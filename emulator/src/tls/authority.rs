@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn an_authority_is_its_key_and_its_certificate() {
+    fn a_ca_is_restored_from_its_key_and_certificate() {
         for scope in [Scope::Local, Scope::Any] {
             let made = Authority::make(scope).unwrap();
             let restored = Authority::restore(made.pem().to_owned(), &made.key_pem()).unwrap();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_do_not_belong_together_are_named() {
+    fn an_invalid_ca_certificate_or_key_is_refused_with_the_reason() {
         let [one, other] = [Scope::Local, Scope::Any].map(made);
         for (certificate, key, reason) in [
             (
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_no_certificate_can_hold_are_left_out() {
+    fn names_invalid_in_a_certificate_are_omitted() {
         let names = ["localhost", "::1", "two words", "ä", "", "*.example.org"].map(str::to_owned);
         let kept: Vec<_> = names.iter().filter_map(|name| alternative(name)).collect();
         assert_eq!(kept.len(), 3, "{kept:?}");
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_those_of_utc() {
+    fn certificate_dates_are_in_utc() {
         assert_eq!(date(NOW), (2027, 1, 15));
         assert_eq!(date(i64::MAX), (1970, 1, 1));
     }
@@ -288,7 +288,7 @@ mod tests {
     ];
 
     #[test]
-    fn clients_believe_a_constrained_authority_about_this_machine_alone() {
+    fn a_constrained_ca_is_trusted_for_local_names_only() {
         let authority = made(Scope::Local);
         for name in LOCAL {
             assert!(is_local(name), "{name}");
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_holds_no_name_beyond_the_scope_of_its_authority() {
+    fn a_certificate_omits_names_outside_the_scope_of_its_ca() {
         let names = LOCAL.iter().chain(&FOREIGN).map(|name| (*name).to_owned());
         let names: Vec<_> = names.collect();
         let authority = made(Scope::Local);

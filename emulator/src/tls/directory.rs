@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_creates_it_and_later_ones_find_it() {
+    fn concurrent_starts_share_one_ca_in_the_directory() {
         let place = TestDirectory::new("together");
         let barrier = Barrier::new(8);
         let found: Vec<String> = thread::scope(|scope| {
@@ -288,7 +288,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn the_key_is_for_its_owner_alone() {
+    fn the_ca_key_file_is_readable_by_its_owner_only() {
         use std::os::unix::fs::PermissionsExt as _;
         let place = TestDirectory::new("alone");
         authority(Some(&place.0), None).unwrap();
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn half_an_authority_is_an_error_that_says_what_to_do() {
+    fn a_ca_with_a_missing_or_damaged_file_is_an_error_with_a_remedy() {
         let place = TestDirectory::new("half");
         authority(Some(&place.0), None).unwrap();
         fs::remove_file(place.0.join(KEY)).unwrap();
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_may_vouch_for_any_name_is_replaced_once() {
+    fn an_unconstrained_ca_is_replaced_once() {
         let place = TestDirectory::new("unconstrained");
         let old = Authority::make(Scope::Any).unwrap();
         fs::create_dir_all(&place.0).unwrap();
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_cannot_be_made_is_named() {
+    fn a_tls_directory_that_cannot_be_created_is_named() {
         let place = TestDirectory::new("file");
         fs::create_dir_all(place.0.parent().unwrap()).unwrap();
         fs::write(&place.0, "a file").unwrap();
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_directory_is_where_the_environment_says() {
+    fn the_cache_directory_is_read_from_the_environment() {
         let with = |name: &'static str, value: &'static str| {
             cache_directory(move |asked| (asked == name).then(|| value.into()))
         };

@@ -224,7 +224,7 @@ mod tests {
     const BASE: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318/");
 
     #[test]
-    fn without_a_collector_or_switched_off_there_are_no_traces() {
+    fn traces_are_off_without_a_collector_or_when_disabled() {
         for variables in [
             &[][..],
             &[("OTEL_EXPORTER_OTLP_ENDPOINT", " ")],
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn the_address_of_traces_is_taken_as_it_is_and_goes_before_that_of_all() {
+    fn the_traces_endpoint_takes_precedence_over_the_general_one() {
         let shown = |variables: &[_]| {
             let options = read(variables).expect("it is legal").expect("it is named");
             options.endpoint.to_string()
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_sampler_and_resource_are_read() {
+    fn headers_sampler_and_resource_are_parsed() {
         let options = read(&[
             BASE,
             ("OTEL_EXPORTER_OTLP_HEADERS", "x-key = a%20b , other=c"),

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_more_messages_are_followed_than_may_be() {
+    async fn the_number_of_traced_messages_is_limited() {
         let exporter = exporter();
         let followed = (0..OPEN + 3).filter(|_| exporter.opens()).count();
         assert_eq!(followed, OPEN);
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn spans_for_which_there_is_no_room_are_dropped_and_counted() {
+    async fn spans_beyond_the_queue_limit_are_dropped_and_counted() {
         let exporter = exporter();
         // Its task gets no turn here.
         for id in 1..QUEUED as u64 + 6 {
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_status_is_read_of_http_alone() {
+    fn only_an_http_status_line_is_parsed() {
         assert_eq!(status(b"HTTP/1.1 503 Service Unavailable\r\n"), Some(503));
         assert_eq!(status(b"HTTP/1.0 200\n"), Some(200));
         for wrong in [

@@ -84,7 +84,7 @@ mod tests {
     };
 
     #[test]
-    fn a_parent_is_read_in_the_form_of_w3c_alone() {
+    fn a_trace_parent_is_parsed_in_the_w3c_format_only() {
         let ids = "0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331";
         let unsampled = Parent {
             is_sampled: false,
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sampler_asks_the_parent_or_the_number_of_the_trace() {
+    fn a_sampler_decides_by_the_parent_or_the_trace_id() {
         let sampler = |follows_parent, ratio| Sampler {
             follows_parent,
             ratio,

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_by_the_types_of_the_protocol() {
+    fn encoded_spans_decode_in_the_types_of_opentelemetry() {
         let long = "ä".repeat(300);
         let spans = [-1, i64::MAX].map(|number| Span {
             trace: 7,

@@ -79,7 +79,7 @@ fn refused((status, body): (u16, Value)) -> (u16, String) {
 }
 
 #[test]
-fn an_entity_is_made_shown_changed_listed_and_deleted() {
+fn an_entity_is_created_shown_updated_listed_and_deleted_by_arm() {
     let manager = Manager::with_queues(&["q"]);
     let made = manager.put(
         "/queues/orders",
@@ -116,7 +116,7 @@ fn an_entity_is_made_shown_changed_listed_and_deleted() {
 }
 
 #[test]
-fn a_subscription_says_which_client_of_jms_has_it() {
+fn a_jms_subscription_shows_its_client_over_arm() {
     let manager = Manager(Bus::configured(&queues(r#""Tier":"premium""#, &[])));
     manager.put("/topics/t", json!({}));
     let below = "/topics/t/subscriptions/sub$desk$D";
@@ -134,7 +134,7 @@ fn a_subscription_says_which_client_of_jms_has_it() {
 }
 
 #[test]
-fn lists_have_pages() {
+fn arm_lists_have_pages() {
     let manager = Manager::with_queues(&["a", "b", "c"]);
     // Go encodes the names of parameters, those of a link to the next page too.
     for dollar in ["$", "%24"] {
@@ -161,7 +161,7 @@ fn lists_have_pages() {
 }
 
 #[test]
-fn the_list_of_namespaces_is_only_read() {
+fn the_arm_list_of_namespaces_supports_get_only() {
     let manager = Manager::with_queues(&["q"]);
     let path = format!("{GROUP}/providers/Microsoft.ServiceBus/namespaces?{VERSION}");
     for method in ["POST", "PUT", "DELETE"] {
@@ -176,7 +176,7 @@ fn the_list_of_namespaces_is_only_read() {
 }
 
 #[test]
-fn the_first_rule_takes_the_place_of_the_default_one() {
+fn the_first_rule_created_by_arm_replaces_the_default_rule() {
     let manager = Manager::with_queues(&["q"]);
     manager.put("/topics/events", json!({}));
     let subscription = "/topics/events/subscriptions/billing";
@@ -230,7 +230,7 @@ fn the_operations_that_roles_grant_are_listed() {
 }
 
 #[test]
-fn an_invalid_request_is_explained() {
+fn an_invalid_arm_request_is_refused_with_the_reason() {
     let manager = Manager::with_queues(&["q"]);
     let large = "x".repeat(10 << 20);
     let bearer = [("Authorization", "Bearer anyone")];
@@ -301,7 +301,7 @@ fn missing_and_unserved_resources_are_reported() {
 }
 
 #[test]
-fn names_of_subscriptions_and_groups_are_such_as_there_could_be() {
+fn arm_subscription_ids_and_resource_group_names_are_validated() {
     let manager = Manager::with_queues(&["q"]);
     let long = "g".repeat(91);
     let other = "99999999-0000-0000-0000-000000000001";
@@ -364,7 +364,7 @@ fn scripted_faults_reach_requests_by_the_entity_of_their_path() {
 }
 
 #[test]
-fn a_lock_refuses_deletions_here_and_nowhere_else() {
+fn a_management_lock_applies_to_arm_requests_only() {
     let config = r#"{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Queues":[{"Name":"q"},{"Name":"idle","Properties":{"AutoDeleteOnIdle":"PT5M"}}]}]}}"#;
     let manager = Manager(Bus::configured(config));
     // `az lock` writes two slashes where the resource has no parent.
@@ -403,7 +403,7 @@ fn a_lock_refuses_deletions_here_and_nowhere_else() {
 }
 
 #[test]
-fn a_lock_is_put_on_what_is_there_alone() {
+fn a_management_lock_needs_an_existing_scope() {
     let manager = Manager::with_queues(&["q"]);
     manager.put("/topics/t", json!({}));
     manager.put("/topics/t/subscriptions/s", json!({}));
@@ -443,7 +443,7 @@ fn a_lock_is_put_on_what_is_there_alone() {
 }
 
 #[test]
-fn a_body_that_is_no_object_changes_nothing() {
+fn an_arm_body_must_be_an_object() {
     let manager = Manager::with_queues(&["q"]);
     manager.put("/queues/q", json!({"maxDeliveryCount": 3}));
     for body in [json!([]), json!("q"), json!({"properties": [5]})] {
@@ -455,7 +455,7 @@ fn a_body_that_is_no_object_changes_nothing() {
 }
 
 #[test]
-fn the_id_of_an_entity_is_a_path_to_it() {
+fn the_resource_id_of_an_entity_is_a_path_to_it() {
     let manager = Manager::with_queues(&["a/b"]);
     let id = format!("{GROUP}/{NAMESPACE}/queues/a~b");
     for below in ["/queues/a%2Fb", "/queues/a~b"] {
@@ -464,7 +464,7 @@ fn the_id_of_an_entity_is_a_path_to_it() {
 }
 
 #[test]
-fn sizes_and_windows_are_those_that_the_service_takes() {
+fn sizes_and_duplicate_windows_of_arm_requests_are_validated() {
     let manager = Manager::with_queues(&["q"]);
     for (below, properties, said) in [
         (

@@ -22,13 +22,13 @@ const WORKERS: u64 = 6;
 const STEPS: u32 = 60;
 
 #[test]
-fn nothing_is_lost_when_locks_outlive_their_links() {
+fn no_message_is_lost_when_locks_outlive_their_links() {
     simulate("eager", "keep", 1);
     simulate("on-receive", "keep", 2);
 }
 
 #[test]
-fn nothing_is_lost_when_locks_end_with_their_links() {
+fn no_message_is_lost_when_locks_end_with_their_links() {
     simulate("eager", "release", 3);
     simulate("on-receive", "release", 4);
 }

@@ -56,7 +56,7 @@ const GONE: [&str; 48] = [
 ];
 
 #[test]
-fn words_that_were_ours_alone_do_not_come_back() {
+fn replaced_home_made_words_do_not_return() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
     let mut files = 0;

@@ -127,7 +127,7 @@ fn every_changed_behaviour_is_detected() {
 }
 
 #[test]
-fn what_is_shipped_panics_at_no_message() {
+fn published_packages_do_not_enable_the_panics_feature() {
     for package in ["servicebus-emulator", "servicebus-harness"] {
         let mut tree = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         tree.args(["tree", "--locked", "--edges", "no-dev"]);

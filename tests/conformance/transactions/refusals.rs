@@ -114,15 +114,15 @@ async fn a_transaction_ends_two_minutes_after_its_first_operation() {
     let (servicebus, mut peer) = bus_with(&[]).await;
     let orders = servicebus.queue("orders");
     let mut sender = peer.sender("orders").await;
-    let (patient, mut late) = (peer.declare().await, peer.declare().await);
+    let (first, mut late) = (peer.declare().await, peer.declare().await);
     servicebus.clock().advance(Duration::from_secs(3600)).await;
     post(&late, &mut sender, message("late")).await;
     servicebus.clock().advance(Duration::from_secs(60)).await;
-    post(&patient, &mut sender, message("in time")).await;
+    post(&first, &mut sender, message("in time")).await;
     servicebus.clock().advance(Duration::from_secs(61)).await;
     let (condition, words) = commit_in_vain(&mut late).await;
     assert_eq!(condition, TransactionError::Timeout, "{words}");
-    commit(patient).await;
+    commit(first).await;
     assert_eq!(orders.receive().await.body_text(), "in time");
     assert_message_count!(orders, active = 1).await;
 }

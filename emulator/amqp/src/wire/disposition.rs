@@ -76,7 +76,7 @@ mod tests {
     use crate::error::Error;
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn a_written_disposition_decodes_to_its_values() {
         let outcomes = [
             Outcome::Accepted,
             Outcome::Released,

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn a_written_flow_decodes_to_its_values() {
         let session = SessionPart {
             next_incoming_id: u32::MAX,
             incoming_window: 5000,

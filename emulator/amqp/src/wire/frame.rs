@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_size_is_reached_after_what_precedes_it() {
+    fn complete_frames_before_an_invalid_size_are_read_first() {
         let input = [0, 0, 0, 8, 2, 0, 0, 0, 0, 0, 0, 7];
         assert_eq!(complete(&input, 512).unwrap(), 8);
         assert!(complete(&input[8..], 512).is_err());
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_offset_stays_inside_the_frame() {
+    fn a_data_offset_outside_the_frame_is_an_error() {
         assert!(parse(&[0, 0, 0, 8, 1, 0, 0, 0], 0).is_err());
         assert!(parse(&[0, 0, 0, 8, 3, 0, 0, 0], 0).is_err());
         let frame = parse(&[0, 0, 0, 12, 3, 0, 1, 2, 9, 9, 9, 9], 0).unwrap();

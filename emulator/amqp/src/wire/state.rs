@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn outcomes_read_back() {
+    fn every_written_outcome_decodes_to_itself() {
         let map: Box<[u8]> = [0xc1, 6, 2, 0xa3, 1, b'k', 0x54, 1].into();
         let error = Error {
             info: Some(map.clone()),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn states_of_transactions_read_back() {
+    fn transactional_states_decode_to_their_id_and_outcome() {
         let rejected = Outcome::from(Error::new("a:b", "why"));
         for outcome in [Outcome::Accepted, rejected] {
             let transaction: Box<[u8]> = [1, 2, 3].into();
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn other_states_are_not_outcomes() {
+    fn received_and_unknown_states_have_no_outcome() {
         let received = [0x00, 0x53, 0x23, 0xc0, 3, 2, 0x43, 0x44];
         assert_eq!(read(&received).unwrap(), State::default());
         let unknown = [0x00, 0xa3, 1, b'x', 0x45];

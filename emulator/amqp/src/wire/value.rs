@@ -167,14 +167,14 @@ mod tests {
     }
 
     #[test]
-    fn every_primitive_reads_back() {
+    fn every_primitive_value_decodes_to_itself() {
         for value in primitives().into_iter().chain([Value::Null]) {
             assert_eq!(round_trip(&value), value);
         }
     }
 
     #[test]
-    fn every_primitive_reads_back_from_an_array() {
+    fn every_primitive_value_decodes_to_itself_in_an_array() {
         for value in primitives() {
             let array = Value::Array(Array::from(vec![value.clone(), value]));
             assert_eq!(round_trip(&array), array);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn compounds_read_back() {
+    fn lists_maps_and_described_values_decode_to_themselves() {
         let list = Value::List(primitives());
         let timestamp = Value::Timestamp(Timestamp::from_milliseconds(1));
         let map: OrderedMap<Value, Value> = [

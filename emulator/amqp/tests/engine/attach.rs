@@ -108,7 +108,7 @@ fn settle_modes_are_echoed_as_asked() {
 }
 
 #[test]
-fn refusal_is_an_attach_without_termini_and_a_closing_detach() {
+fn a_refused_link_gets_an_attach_without_termini_and_a_closing_detach() {
     for role in [SENDER, RECEIVER] {
         let mut peer = Peer::new();
         let (link, _) = peer.ask("name", 0, role);
@@ -171,7 +171,7 @@ fn a_late_answer_loses_neither_transfers_nor_credit() {
 }
 
 #[test]
-fn the_same_name_steals_in_one_direction_only() {
+fn an_attach_steals_a_link_of_the_same_name_and_direction_only() {
     let mut peer = Peer::new();
     let first = peer.link("name", 0, SENDER);
     peer.link("name", 1, RECEIVER);
@@ -188,7 +188,7 @@ fn the_same_name_steals_in_one_direction_only() {
 }
 
 #[test]
-fn an_unanswered_attach_can_be_stolen_too() {
+fn a_link_whose_attach_is_unanswered_can_be_stolen() {
     let mut peer = Peer::new();
     let (first, _) = peer.ask("name", 0, SENDER);
     peer.frame(0, ATTACH, &attach("name", 1, SENDER));
@@ -205,7 +205,7 @@ fn an_unanswered_attach_can_be_stolen_too() {
 }
 
 #[test]
-fn the_session_filter_is_rewritten_and_nothing_else() {
+fn only_the_session_filter_is_rewritten_in_an_answer() {
     let descriptor = Descriptor::Code(0x0013_7000_000C);
     let shaped = |value: Value| {
         let descriptor = descriptor.clone();
@@ -251,7 +251,7 @@ fn the_session_filter_is_rewritten_and_nothing_else() {
 }
 
 #[test]
-fn odd_attaches_are_read() {
+fn unusual_attach_encodings_are_decoded() {
     let mut peer = Peer::new();
     let long = "n".repeat(300);
     let mut fields = attach(&long, 0, RECEIVER);
@@ -275,7 +275,7 @@ fn odd_attaches_are_read() {
 }
 
 #[test]
-fn an_empty_list_and_an_absent_terminus_are_read() {
+fn an_attach_with_an_empty_list_and_a_null_terminus_is_decoded() {
     let mut peer = Peer::new();
     let body = [
         &[
@@ -303,7 +303,7 @@ fn an_empty_list_and_an_absent_terminus_are_read() {
 }
 
 #[test]
-fn a_coordinator_is_seen_and_echoed() {
+fn a_coordinator_target_is_recognized_and_echoed() {
     let mut peer = Peer::new();
     let coordinator = composite(0x30, vec![]);
     let fields = attach_between("tx", 0, SENDER, source("s", None), coordinator.clone());
@@ -318,7 +318,7 @@ fn a_coordinator_is_seen_and_echoed() {
 }
 
 #[test]
-fn a_name_beyond_reason_is_refused() {
+fn a_link_name_longer_than_4096_bytes_is_refused() {
     let mut peer = Peer::new();
     peer.link(&"n".repeat(4_096), 0, SENDER);
     peer.frame(0, ATTACH, &attach(&"n".repeat(4_097), 1, SENDER));
@@ -342,7 +342,7 @@ fn is_asked_for(peer: &mut Peer, channel: u16, handle: u32) -> bool {
 }
 
 #[test]
-fn of_20_000_links_of_a_connection_each_that_goes_makes_room_for_one() {
+fn a_connection_has_20000_links_and_a_detach_allows_one_more() {
     let config = Config {
         handle_max: 4_999,
         ..Config::default()

@@ -89,7 +89,7 @@ fn receiver() -> (Peer, LinkId) {
 }
 
 #[test]
-fn open_begin_and_attach_in_the_others_types() {
+fn open_begin_and_attach_decode_in_the_types_of_fe2o3() {
     let (mut peer, _) = receiver();
     let frames = peer.frames();
     let ours: Open = read(&frames[0]);
@@ -109,7 +109,7 @@ fn open_begin_and_attach_in_the_others_types() {
 }
 
 #[test]
-fn flow_transfer_and_disposition_in_the_others_types() {
+fn flow_transfer_and_disposition_decode_in_the_types_of_fe2o3() {
     let (mut peer, link) = receiver();
     peer.frames();
     let flow = Flow {
@@ -160,7 +160,7 @@ fn flow_transfer_and_disposition_in_the_others_types() {
 }
 
 #[test]
-fn detach_end_and_close_in_the_others_types() {
+fn detach_end_and_close_decode_in_the_types_of_fe2o3() {
     let (mut peer, _) = receiver();
     peer.frames();
     let error = Error::new(AmqpError::NotFound, Some("gone".to_owned()), None);
@@ -185,7 +185,7 @@ fn detach_end_and_close_in_the_others_types() {
 }
 
 #[test]
-fn sasl_in_the_others_types() {
+fn sasl_frames_decode_in_the_types_of_fe2o3() {
     let mut peer = Peer::silent(Config::default());
     peer.send(SASL_HEADER);
     let output = peer.output();
@@ -203,7 +203,7 @@ fn sasl_in_the_others_types() {
 }
 
 #[test]
-fn every_outcome_in_the_others_types() {
+fn every_outcome_decodes_in_the_types_of_fe2o3() {
     let mut peer = Peer::new();
     let link = peer.receiver(10);
     let outcomes = [

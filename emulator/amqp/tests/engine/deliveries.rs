@@ -86,7 +86,7 @@ fn large_payloads_are_shared_and_small_ones_copied() {
 }
 
 #[test]
-fn the_window_holds_deliveries_back_and_lets_them_go() {
+fn deliveries_wait_for_the_session_window_to_open() {
     let mut peer = Peer::with(Config::default(), &[], 2);
     let link = peer.link("r", 0, RECEIVER);
     peer.frame(0, FLOW, &window_flow(0, 2, 0, 10));
@@ -104,7 +104,7 @@ fn the_window_holds_deliveries_back_and_lets_them_go() {
 }
 
 #[test]
-fn a_message_longer_than_the_window_is_finished_later() {
+fn a_message_larger_than_the_window_is_completed_when_it_opens() {
     let mut peer = Peer::with(Config::default(), &[uint(512)], 2);
     let link = peer.link("r", 0, RECEIVER);
     peer.frame(0, FLOW, &window_flow(0, 2, 0, 10));
@@ -135,7 +135,7 @@ fn a_message_longer_than_the_window_is_finished_later() {
 }
 
 #[test]
-fn an_incomplete_message_is_dropped_with_its_link() {
+fn a_partially_sent_message_is_dropped_when_its_link_is_detached() {
     let mut peer = Peer::with(Config::default(), &[uint(512)], 1);
     let link = peer.link("r", 0, RECEIVER);
     let other = peer.link("r2", 1, RECEIVER);
@@ -154,7 +154,7 @@ fn an_incomplete_message_is_dropped_with_its_link() {
 }
 
 #[test]
-fn room_leaves_each_delivery_two_frames() {
+fn the_room_of_a_link_reserves_two_frames_per_delivery() {
     let mut peer = Peer::with(Config::default(), &[uint(1054)], 5000);
     let link = peer.receiver(100);
     assert_eq!(peer.connection.room(link, 4), 4992 * 1000);
@@ -162,7 +162,7 @@ fn room_leaves_each_delivery_two_frames() {
 }
 
 #[test]
-fn what_fits_the_room_goes_out_with_what_is_added_to_it() {
+fn deliveries_that_fit_the_room_are_sent_with_their_annotations() {
     const ADDED: usize = 400;
     for (window, deliveries) in [(2, 1), (20, 2), (20, 5), (20, 9), (100, 30)] {
         let mut peer = Peer::with(Config::default(), &[uint(512)], window);

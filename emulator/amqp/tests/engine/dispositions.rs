@@ -84,7 +84,7 @@ fn a_range_wraps_with_the_ids() {
 }
 
 #[test]
-fn nothing_overtakes_an_open_range() {
+fn a_transfer_flushes_the_outcomes_collected_before_it() {
     let mut peer = Peer::new();
     let receiver = peer.receiver(5);
     let sender = peer.link("s", 1, SENDER);
@@ -97,7 +97,7 @@ fn nothing_overtakes_an_open_range() {
 }
 
 #[test]
-fn a_settlement_waits_for_its_answer() {
+fn an_unsettled_disposition_is_answered_when_the_owner_settles() {
     let (mut peer, link) = receiver_with(3);
     peer.frame(0, DISPOSITION, &disposition(1, 1, false, accepted()));
     let told = settlements(&mut peer);
@@ -124,7 +124,7 @@ fn a_settlement_waits_for_its_answer() {
 }
 
 #[test]
-fn a_settled_settlement_is_not_answered() {
+fn a_settled_disposition_is_not_answered() {
     let (mut peer, link) = receiver_with(2);
     peer.frame(
         0,
@@ -148,7 +148,7 @@ fn a_settled_settlement_is_not_answered() {
 }
 
 #[test]
-fn every_outcome_is_read() {
+fn every_outcome_of_a_disposition_is_decoded() {
     let info = map([(symbol("DeadLetterReason"), text("why"))]);
     let encoded: Box<[u8]> = serde_amqp::to_vec(&info).unwrap().into();
     let error = composite(
@@ -193,7 +193,7 @@ fn every_outcome_is_read() {
 }
 
 #[test]
-fn states_that_are_not_outcomes_say_nothing() {
+fn a_disposition_without_an_outcome_has_no_effect() {
     let (mut peer, _) = receiver_with(2);
     let received = composite(0x23, vec![uint(0), Value::Ulong(0)]);
     peer.frame(0, DISPOSITION, &disposition(0, 0, false, received));
@@ -209,7 +209,7 @@ fn states_that_are_not_outcomes_say_nothing() {
 }
 
 #[test]
-fn a_range_over_everything_touches_what_there_is() {
+fn a_range_over_all_ids_settles_the_unsettled_deliveries() {
     let (mut peer, link) = receiver_with(5);
     peer.connection
         .settle(link, DeliveryNumber(2), Outcome::Accepted);
@@ -220,7 +220,7 @@ fn a_range_over_everything_touches_what_there_is() {
 }
 
 #[test]
-fn unknown_deliveries_have_lost_their_lock() {
+fn a_disposition_for_an_unknown_delivery_is_a_lost_lock() {
     let (mut peer, link) = receiver_with(5);
     peer.connection
         .settle(link, DeliveryNumber(2), Outcome::Accepted);
@@ -243,7 +243,7 @@ fn unknown_deliveries_have_lost_their_lock() {
 }
 
 #[test]
-fn unknown_deliveries_are_refused_in_the_words_of_the_owner() {
+fn an_unknown_delivery_is_refused_with_the_error_of_the_owner() {
     let (mut peer, link) = receiver_with(1);
     peer.connection
         .refuse_unknown(link, "x:lost", "It is lost.");
@@ -269,7 +269,7 @@ fn answers_for_unknown_deliveries_are_bounded() {
 }
 
 #[test]
-fn a_sender_talking_about_its_own_deliveries_is_not_answered() {
+fn a_disposition_in_the_sender_role_is_ignored() {
     let (mut peer, _) = receiver_with(1);
     let mut fields = disposition(0, 0, true, accepted());
     fields[0] = Value::Bool(SENDER);
@@ -299,7 +299,7 @@ fn settlements_are_answered_in_ranges_of_one_outcome() {
 }
 
 #[test]
-fn another_links_delivery_cannot_be_settled() {
+fn a_delivery_of_another_link_cannot_be_settled() {
     let (mut peer, _) = receiver_with(1);
     let other = peer.link("other", 1, RECEIVER);
     peer.connection
@@ -309,7 +309,7 @@ fn another_links_delivery_cannot_be_settled() {
 
 /// Python uses the handle of a refused link again without having answered its detach.
 #[test]
-fn what_was_delivered_on_a_link_whose_handle_is_used_again_is_forgotten() {
+fn deliveries_are_dropped_when_the_handle_of_their_link_is_reused() {
     let (mut peer, link) = receiver_with(1);
     peer.connection.detach(link, None);
     peer.frames();
@@ -320,7 +320,7 @@ fn what_was_delivered_on_a_link_whose_handle_is_used_again_is_forgotten() {
 }
 
 #[test]
-fn what_is_confirmed_unsettled_may_be_settled_again() {
+fn a_delivery_confirmed_unsettled_may_be_settled_again() {
     let (mut peer, link) = receiver_with(2);
     peer.frame(0, DISPOSITION, &disposition(0, 1, false, accepted()));
     assert_eq!(numbers(&settlements(&mut peer)), [0, 1]);
@@ -362,7 +362,7 @@ fn outcomes_are_sent_twice_to_clients_that_need_it() {
 }
 
 #[test]
-fn what_looks_through_much_is_done_in_several_calls() {
+fn repeated_dispositions_over_large_ranges_are_processed_in_several_calls() {
     const DELIVERIES: u32 = 2_000;
     const REPEATED: usize = 100;
     let mut peer = Peer::with(Config::default(), &[], DELIVERIES);
@@ -395,7 +395,7 @@ fn what_looks_through_much_is_done_in_several_calls() {
 }
 
 #[test]
-fn an_outcome_that_is_left_unsettled_can_be_sent_again() {
+fn an_unsettled_outcome_can_be_sent_again_settled() {
     let mut peer = Peer::new();
     let link = peer.link("s", 0, SENDER);
     let number = DeliveryNumber(3);
@@ -417,7 +417,7 @@ fn an_outcome_that_is_left_unsettled_can_be_sent_again() {
 }
 
 #[test]
-fn an_outcome_is_for_a_link_that_sends_and_is_attached() {
+fn outcomes_are_sent_only_on_attached_sender_links() {
     let mut peer = Peer::new();
     let sender = peer.link("s", 1, SENDER);
     let receiver = peer.receiver(5);
@@ -434,7 +434,7 @@ fn an_outcome_is_for_a_link_that_sends_and_is_attached() {
 #[test]
 #[cfg(debug_assertions)]
 #[should_panic(expected = "a sender gets accepted or rejected")]
-fn a_sender_gets_no_other_outcome() {
+fn released_is_an_invalid_outcome_for_a_sender() {
     let mut peer = Peer::new();
     let link = peer.link("s", 0, SENDER);
     peer.connection

@@ -13,7 +13,7 @@ fn drain_flow(handle: u32, delivery_count: u32, credit: u32) -> Vec<Value> {
 }
 
 #[test]
-fn credit_is_relative_to_the_peers_count() {
+fn link_credit_is_relative_to_the_delivery_count_of_the_peer() {
     let mut peer = Peer::new();
     let link = peer.receiver(10);
     for tag in 0..4 {
@@ -56,7 +56,7 @@ fn credit_events_do_not_pile_up() {
 }
 
 #[test]
-fn drain_sends_what_there_is_and_uses_up_the_rest() {
+fn a_drain_is_answered_with_the_remaining_credit_used_up() {
     let mut peer = Peer::new();
     let link = peer.receiver(10);
     peer.connection.drained(link);
@@ -104,7 +104,7 @@ fn a_drain_without_credit_is_answered() {
 }
 
 #[test]
-fn echo_is_answered_once_and_never_asked_for() {
+fn a_flow_with_echo_is_answered_once_and_without_echo() {
     let mut peer = Peer::new();
     peer.link("s", 0, SENDER);
     peer.link("r", 1, RECEIVER);
@@ -131,7 +131,7 @@ fn echo_is_answered_once_and_never_asked_for() {
 }
 
 #[test]
-fn a_senders_credit_is_no_grant() {
+fn the_credit_in_a_flow_of_a_sender_grants_none() {
     let mut peer = Peer::new();
     let link = peer.link("s", 0, SENDER);
     peer.frame(0, FLOW, &credit_flow(0, 0, 10_000));
@@ -143,7 +143,7 @@ fn a_senders_credit_is_no_grant() {
 }
 
 #[test]
-fn a_flow_without_credit_changes_none() {
+fn a_flow_without_link_credit_leaves_the_credit_unchanged() {
     let mut peer = Peer::new();
     let link = peer.receiver(4);
     let mut fields = credit_flow(0, 0, 0);
@@ -165,7 +165,7 @@ fn the_largest_window_and_credit_are_just_large() {
 }
 
 #[test]
-fn credit_that_crosses_no_answer_to_a_drain_is_counted_from_the_peers_count() {
+fn credit_not_crossing_a_drain_answer_counts_from_the_peers_count() {
     let mut peer = Peer::new();
     let link = peer.receiver(10);
     peer.frame(0, FLOW, &drain_flow(0, 0, 10));
@@ -180,7 +180,7 @@ fn credit_that_crosses_no_answer_to_a_drain_is_counted_from_the_peers_count() {
 }
 
 #[test]
-fn a_window_that_opens_announces_the_links_that_can_use_it() {
+fn an_opened_session_window_notifies_the_links_with_credit() {
     let mut peer = Peer::with(Config::default(), &[uint(512)], 1);
     let receivers = [("a", 0), ("b", 1), ("c", 2)];
     let [first, _, third] = receivers.map(|(name, handle)| peer.link(name, handle, RECEIVER));

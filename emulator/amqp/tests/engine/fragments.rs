@@ -102,7 +102,7 @@ fn every_frame_in_two_and_byte_by_byte() {
 }
 
 #[test]
-fn all_at_once_is_taken_as_far_as_the_owner_is_asked() {
+fn pipelined_input_is_processed_up_to_the_next_decision_of_the_owner() {
     let script = script().concat();
     let mut peer = Peer::silent(Config::default());
     peer.send(&script);
@@ -129,7 +129,7 @@ fn drained(peer: &mut Peer, link: LinkId) {
 
 /// fe2o3-amqp gives credit again before it has seen the answer to its drain.
 #[test]
-fn credit_that_crosses_the_answer_to_a_drain_counts_from_there() {
+fn credit_crossing_a_drain_answer_counts_from_the_count_after_it() {
     let mut peer = Peer::new();
     let link = peer.receiver(1);
     peer.frame(0, FLOW, &drain_flow(0, 1));
@@ -147,7 +147,7 @@ fn credit_that_crosses_the_answer_to_a_drain_counts_from_there() {
 }
 
 #[test]
-fn once_the_peer_knows_of_its_drain_credit_counts_as_the_standard_says() {
+fn after_a_seen_drain_answer_credit_counts_from_the_peers_count() {
     let mut peer = Peer::new();
     let link = peer.receiver(3);
     peer.frame(0, FLOW, &drain_flow(0, 3));
@@ -160,7 +160,7 @@ fn once_the_peer_knows_of_its_drain_credit_counts_as_the_standard_says() {
 
 /// fe2o3-amqp cuts what is above the link's limit into transfers with ids of their own and one tag.
 #[test]
-fn a_continuation_may_have_an_id_of_its_own_if_the_tag_is_the_same() {
+fn a_continuation_transfer_may_have_another_id_with_the_same_tag() {
     let mut peer = Peer::new();
     let (link, _) = peer.ask("s", 0, SENDER);
     let reply = AttachReply {

@@ -14,7 +14,7 @@ fn sasl_init(mechanism: &str) -> Vec<u8> {
 }
 
 #[test]
-fn sasl_then_open() {
+fn a_sasl_exchange_is_followed_by_an_open() {
     let mut peer = Peer::silent(Config::default());
     peer.send(SASL_HEADER);
     let output = peer.output();
@@ -64,7 +64,7 @@ fn sasl_then_open() {
 }
 
 #[test]
-fn everything_pipelined_behind_sasl_waits_for_the_outcome() {
+fn frames_pipelined_after_sasl_init_wait_for_the_sasl_outcome() {
     let mut peer = Peer::silent(Config::default());
     let mut all = SASL_HEADER.to_vec();
     all.extend(sasl_init("MSSBCBS"));
@@ -81,7 +81,7 @@ fn everything_pipelined_behind_sasl_waits_for_the_outcome() {
 }
 
 #[test]
-fn refused_credentials_close() {
+fn refused_sasl_credentials_close_the_connection() {
     let mut peer = Peer::silent(Config::default());
     peer.send(SASL_HEADER);
     peer.send(&sasl_init("PLAIN"));
@@ -126,7 +126,7 @@ fn open_answers_with_every_field() {
 }
 
 #[test]
-fn an_unknown_header_is_answered_with_ours() {
+fn an_unsupported_protocol_header_is_answered_with_a_supported_one() {
     for (theirs, ours) in [
         (&b"GET / HT"[..], AMQP_HEADER),
         (b"AMQP\x02\x01\x00\x00", AMQP_HEADER),
@@ -144,7 +144,7 @@ fn an_unknown_header_is_answered_with_ours() {
 }
 
 #[test]
-fn sasl_twice_is_refused() {
+fn a_second_sasl_header_closes_the_connection() {
     let mut peer = Peer::silent(Config::default());
     peer.send(SASL_HEADER);
     peer.send(&sasl_init("ANONYMOUS"));
@@ -156,7 +156,7 @@ fn sasl_twice_is_refused() {
 }
 
 #[test]
-fn a_wrong_frame_in_the_sasl_layer_ends_it() {
+fn an_unexpected_frame_in_the_sasl_layer_closes_the_connection() {
     for frame in [
         performative(0, OPEN, &[text("client")], &[]),
         framed(1, 0, &encoded_list(0x43, &[binary(b"response")])),
@@ -173,7 +173,7 @@ fn a_wrong_frame_in_the_sasl_layer_ends_it() {
 }
 
 #[test]
-fn too_much_ahead_of_the_outcome_is_refused() {
+fn too_much_input_before_the_sasl_outcome_closes_the_connection() {
     let mut peer = Peer::silent(Config::default());
     peer.send(SASL_HEADER);
     peer.send(&sasl_init("ANONYMOUS"));
@@ -249,7 +249,7 @@ fn idle_times_of_jms_are_whole_seconds() {
 }
 
 #[test]
-fn the_product_of_a_peer_is_a_text_of_a_hundred_characters() {
+fn the_product_of_a_peer_is_cut_to_100_characters() {
     let product = |own| open_with(vec![(symbol("product"), own)]).product;
     assert_eq!(product(text("QpidJMS")), Some("QpidJMS".to_owned()));
     assert_eq!(product(symbol("net")), Some("net".to_owned()));
@@ -262,7 +262,7 @@ fn the_product_of_a_peer_is_a_text_of_a_hundred_characters() {
 }
 
 #[test]
-fn what_cannot_be_decoded_is_named() {
+fn a_decode_error_names_the_performative() {
     let mut peer = Peer::silent(Config::default());
     peer.send(AMQP_HEADER);
     peer.frame(0, OPEN, &[uint(1)]);

@@ -14,7 +14,7 @@ fn idle(peer: &mut Peer) -> usize {
 }
 
 #[test]
-fn links_with_long_names() {
+fn links_with_long_names_are_counted_as_held_memory() {
     let mut peer = Peer::new();
     let before = idle(&mut peer);
     for handle in 0..100 {
@@ -30,7 +30,7 @@ fn links_with_long_names() {
 }
 
 #[test]
-fn sessions_and_what_is_on_them() {
+fn sessions_and_their_links_are_counted_as_held_memory() {
     let mut peer = Peer::new();
     let before = idle(&mut peer);
     let begin = [Value::Null, uint(0), uint(10), uint(10)];
@@ -51,7 +51,7 @@ fn sessions_and_what_is_on_them() {
 }
 
 #[test]
-fn an_unfinished_delivery_with_its_tag() {
+fn an_incomplete_delivery_and_its_tag_are_counted_as_held_memory() {
     let mut peer = Peer::new();
     peer.link("sender", 0, SENDER);
     let before = idle(&mut peer);
@@ -67,7 +67,7 @@ fn an_unfinished_delivery_with_its_tag() {
 }
 
 #[test]
-fn an_unfinished_delivery_goes_with_its_link_and_session() {
+fn an_incomplete_delivery_is_freed_with_its_link_or_session() {
     let ends: [fn(&mut Peer, LinkId); 3] = [
         |peer, _| peer.frame(0, DETACH, &[uint(0), true.into()]),
         |peer, link| {
@@ -94,7 +94,7 @@ fn an_unfinished_delivery_goes_with_its_link_and_session() {
 }
 
 #[test]
-fn deliveries_that_the_owner_has_not_looked_at() {
+fn unread_transfer_events_are_counted_as_held_memory() {
     let mut peer = Peer::new();
     peer.link("sender", 0, SENDER);
     let before = idle(&mut peer);
@@ -109,7 +109,7 @@ fn deliveries_that_the_owner_has_not_looked_at() {
 }
 
 #[test]
-fn what_is_written_and_not_read() {
+fn unread_output_is_counted_as_held_memory() {
     let mut peer = Peer::new();
     let before = idle(&mut peer);
     let echo = credit_flow(0, 0, 0);
@@ -127,7 +127,7 @@ fn what_is_written_and_not_read() {
 }
 
 #[test]
-fn unsettled_deliveries_and_the_rest_that_a_window_holds_back() {
+fn unsettled_deliveries_and_a_backlog_are_counted_as_held_memory() {
     let mut peer = Peer::with(Config::default(), &[uint(512)], 20);
     let link = peer.receiver(1_000);
     peer.frame(0, FLOW, &[uint(0), uint(20), uint(0), uint(0)]);

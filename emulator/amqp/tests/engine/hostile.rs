@@ -61,14 +61,14 @@ fn any_frame() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// An owner that does something with everything.
-fn serve(peer: &mut Peer, whim: u32) {
+fn serve(peer: &mut Peer, choice: u32) {
     let mut count = 0;
     while let Some(event) = peer.connection.poll_event() {
         count += 1;
         assert!(count < 10_000, "events without end");
         match event {
-            Event::Sasl { .. } => peer.connection.sasl_outcome(!whim.is_multiple_of(5)),
-            Event::Attach { link, attach } => match whim % 4 {
+            Event::Sasl { .. } => peer.connection.sasl_outcome(!choice.is_multiple_of(5)),
+            Event::Attach { link, attach } => match choice % 4 {
                 0 => peer.connection.refuse_attach(link, an_error()),
                 1 => {}
                 _ => {
@@ -94,7 +94,7 @@ fn serve(peer: &mut Peer, whim: u32) {
             Event::Credit { link, drain, .. } => {
                 for tag in 0..peer.connection.credit(link).min(5) as u8 {
                     let tail = Bytes::from(vec![0; 300 * tag as usize]);
-                    peer.deliver_bytes(link, tag, whim.is_multiple_of(3), &[1; 20], tail);
+                    peer.deliver_bytes(link, tag, choice.is_multiple_of(3), &[1; 20], tail);
                 }
                 if drain {
                     peer.connection.drained(link);
@@ -105,7 +105,7 @@ fn serve(peer: &mut Peer, whim: u32) {
                 delivery,
                 outcome,
                 ..
-            }) => match whim % 6 {
+            }) => match choice % 6 {
                 0 => peer.connection.detach(link, None),
                 _ => peer.connection.settle(link, delivery, outcome),
             },
@@ -117,12 +117,12 @@ fn serve(peer: &mut Peer, whim: u32) {
     }
 }
 
-fn drive(mut peer: Peer, blocks: &[Vec<u8>], whims: &[u32]) {
+fn drive(mut peer: Peer, blocks: &[Vec<u8>], choices: &[u32]) {
     for (index, block) in blocks.iter().enumerate() {
         peer.now += Duration::from_millis(1);
-        let whim = whims[index % whims.len()];
+        let choice = choices[index % choices.len()];
         peer.send(block);
-        serve(&mut peer, whim);
+        serve(&mut peer, choice);
         peer.connection.handle_timeout(peer.now);
         // Takes every frame apart and so checks that it is sound.
         split(&peer.output());
@@ -140,19 +140,19 @@ proptest! {
     })]
 
     #[test]
-    fn any_frames_in_any_order(
+    fn any_frames_in_any_order_do_not_panic(
         frames in collection::vec(any_frame(), 1..60),
-        whims in collection::vec(any::<u32>(), 1..10),
+        choices in collection::vec(any::<u32>(), 1..10),
         window in 0u32..6,
     ) {
-        drive(Peer::with(Config::default(), &[uint(512)], window), &frames, &whims);
+        drive(Peer::with(Config::default(), &[uint(512)], window), &frames, &choices);
     }
 
     #[test]
-    fn mutated_frames(
+    fn mutated_frames_do_not_panic(
         mut frames in collection::vec(any_frame(), 1..30),
         mutations in collection::vec((any::<sample::Index>(), any::<sample::Index>(), any::<u8>()), 1..12),
-        whims in collection::vec(any::<u32>(), 1..10),
+        choices in collection::vec(any::<u32>(), 1..10),
     ) {
         for (frame, byte, value) in mutations {
             let frame = frame.get(&frames.clone()).clone();
@@ -163,11 +163,11 @@ proptest! {
                 frames[position][byte] = value;
             }
         }
-        drive(Peer::new(), &frames, &whims);
+        drive(Peer::new(), &frames, &choices);
     }
 
     #[test]
-    fn random_bodies(bodies in collection::vec((0x10u8..0x19, collection::vec(any::<u8>(), 0..80)), 1..10)) {
+    fn random_performative_bodies_do_not_panic(bodies in collection::vec((0x10u8..0x19, collection::vec(any::<u8>(), 0..80)), 1..10)) {
         let frames: Vec<_> = bodies
             .into_iter()
             .map(|(code, body)| framed(0, 0, &[&[0x00, 0x53, code][..], &body].concat()))
@@ -178,7 +178,7 @@ proptest! {
     }
 
     #[test]
-    fn random_values_in_cold_performatives(code in 0x10u8..0x13, values in collection::vec(any_value(), 0..15)) {
+    fn random_values_in_rare_performatives_do_not_panic(code in 0x10u8..0x13, values in collection::vec(any_value(), 0..15)) {
         let frame = performative(0, code, &values, &[]);
         let mut peer = Peer::silent(Config::default());
         peer.send(AMQP_HEADER);
@@ -187,7 +187,7 @@ proptest! {
     }
 
     #[test]
-    fn random_bytes(bytes in collection::vec(any::<u8>(), 0..600), header in 0usize..3) {
+    fn random_bytes_do_not_panic(bytes in collection::vec(any::<u8>(), 0..600), header in 0usize..3) {
         let start = [&b""[..], AMQP_HEADER, SASL_HEADER][header];
         let mut connection = Connection::new(Config::default(), Duration::ZERO);
         let mut input = BytesMut::from(start);

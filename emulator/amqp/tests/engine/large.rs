@@ -63,7 +63,7 @@ fn received(peer: &mut Peer) -> Transfer {
 }
 
 #[test]
-fn what_comes_in_many_frames_keeps_no_block() {
+fn a_message_of_many_frames_does_not_keep_the_input_blocks() {
     let (mut peer, _) = sender(SIZE);
     let sent = payload(SIZE);
     send(&mut peer, &sent, |_, block| {
@@ -76,7 +76,7 @@ fn what_comes_in_many_frames_keeps_no_block() {
 }
 
 #[test]
-fn a_small_message_of_many_frames_has_memory_of_its_size() {
+fn a_reassembled_message_allocates_only_its_size() {
     let (mut peer, _) = sender(SIZE);
     let sent = payload(1_000_000);
     send(&mut peer, &sent, |_, _| ());
@@ -87,7 +87,7 @@ fn a_small_message_of_many_frames_has_memory_of_its_size() {
 }
 
 #[test]
-fn what_is_over_the_limit_is_not_kept_and_the_link_goes_on() {
+fn an_oversized_message_is_discarded_and_the_link_stays_attached() {
     let (mut peer, link) = sender(SIZE - 1);
     let sent = payload(SIZE);
     let mut most = 0;
@@ -106,7 +106,7 @@ fn what_is_over_the_limit_is_not_kept_and_the_link_goes_on() {
 }
 
 #[test]
-fn nothing_is_kept_behind_the_limit() {
+fn frames_beyond_the_message_size_limit_are_not_kept() {
     let (mut peer, _) = sender(PIECE);
     let mut held = Vec::new();
     send(&mut peer, &payload(10 * PIECE), |connection, _| {
@@ -207,7 +207,7 @@ impl Reception {
 }
 
 #[test]
-fn what_goes_out_shares_the_memory_of_the_payload() {
+fn a_large_outgoing_message_shares_the_memory_of_its_payload() {
     let tail = Bytes::from(vec![7; SIZE]);
     let head = [8; 300];
     let mut reception = Reception::begin(65_536, 5000, &head, &tail);
@@ -216,7 +216,7 @@ fn what_goes_out_shares_the_memory_of_the_payload() {
 }
 
 #[test]
-fn the_window_bounds_what_waits_to_be_written() {
+fn the_session_window_limits_the_pending_output() {
     let tail = Bytes::from(vec![7; SIZE]);
     let head = [8; 300];
     let mut reception = Reception::begin(65_536, 16, &head, &tail);
@@ -234,7 +234,7 @@ fn a_window_that_cuts_the_head_off_does_not_copy_the_tail() {
 }
 
 #[test]
-fn the_output_lets_go_of_what_has_been_written() {
+fn the_output_releases_a_payload_once_it_is_written() {
     let tail = Bytes::from(vec![7; SIZE]);
     let mut reception = Reception::begin(65_536, 5000, &[], &tail);
     reception.peer.connection.flush();

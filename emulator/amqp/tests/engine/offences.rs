@@ -14,7 +14,7 @@ fn end_condition(peer: &mut Peer) -> String {
 }
 
 #[test]
-fn broken_framing_closes_for_good() {
+fn a_framing_error_closes_the_connection_at_once() {
     for bytes in [
         &[0, 0, 0, 7, 2, 0, 0, 0][..],
         &[0, 1, 0, 1, 2, 0, 0, 0],
@@ -36,7 +36,7 @@ fn broken_framing_closes_for_good() {
 }
 
 #[test]
-fn a_frame_may_be_as_large_as_we_said() {
+fn a_frame_may_have_the_maximum_size_and_no_more() {
     let mut peer = Peer::new();
     peer.link("a", 0, SENDER);
     let mut frame = performative(0, TRANSFER, &transfer(0, Some(0), false, false), &[]);
@@ -50,7 +50,7 @@ fn a_frame_may_be_as_large_as_we_said() {
 }
 
 #[test]
-fn an_extended_header_is_stepped_over() {
+fn an_extended_frame_header_is_skipped() {
     let mut peer = Peer::new();
     let mut frame = performative(0, ATTACH, &attach("a", 0, SENDER), &[]);
     frame.splice(8..8, [1, 2, 3, 4]);
@@ -62,7 +62,7 @@ fn an_extended_header_is_stepped_over() {
 }
 
 #[test]
-fn undecodable_performatives_close() {
+fn an_undecodable_performative_closes_the_connection() {
     let deep = [&[0x00, 0x53, 0x12][..], &[0x00, 0x53, 0x01].repeat(2000)].concat();
     let mut nested = vec![0x45];
     for _ in 0..40 {
@@ -122,7 +122,7 @@ fn open_comes_first_and_once() {
 }
 
 #[test]
-fn channels_have_bounds_and_sessions() {
+fn channels_above_the_maximum_or_without_a_session_are_errors() {
     let begin = [Value::Null, uint(0), uint(1), uint(1)];
     let mut peer = Peer::new();
     peer.frame(5000, BEGIN, &begin);
@@ -158,7 +158,7 @@ fn channels_have_bounds_and_sessions() {
 
 /// Row 70 of spec/observed.md.
 #[test]
-fn the_end_of_what_is_not_there_is_ignored() {
+fn an_end_or_detach_of_an_unknown_session_or_link_is_ignored() {
     let mut peer = Peer::new();
     peer.frame(17, END, &[]);
     peer.frame(17, DETACH, &[uint(0)]);
@@ -168,7 +168,7 @@ fn the_end_of_what_is_not_there_is_ignored() {
 }
 
 #[test]
-fn handles_have_bounds_and_links() {
+fn handles_above_the_maximum_or_without_a_link_are_errors() {
     let mut peer = Peer::new();
     peer.frame(0, ATTACH, &attach("a", 256, SENDER));
     assert_eq!(end_condition(&mut peer), "amqp:resource-limit-exceeded");
@@ -191,7 +191,7 @@ fn handles_have_bounds_and_links() {
 }
 
 #[test]
-fn transfers_that_cannot_be_detach_their_link() {
+fn an_invalid_transfer_detaches_its_link() {
     let mut one_more = transfer(0, Some(2), false, true);
     one_more[1] = uint(2);
     for (role, frames, condition) in [
@@ -233,7 +233,7 @@ fn transfers_that_cannot_be_detach_their_link() {
 }
 
 #[test]
-fn a_settle_mode_without_meaning_ends_the_session() {
+fn an_undefined_settle_mode_ends_the_session() {
     let mut peer = Peer::new();
     let mut fields = attach("a", 0, SENDER);
     fields[3] = Value::Ubyte(7);
@@ -242,14 +242,14 @@ fn a_settle_mode_without_meaning_ends_the_session() {
 }
 
 #[test]
-fn an_unknown_performative_closes() {
+fn an_unknown_performative_closes_the_connection() {
     let mut peer = Peer::new();
     peer.frame(0, 0x77, &[]);
     peer.assert_closed_with("amqp:not-implemented");
 }
 
 #[test]
-fn long_and_named_descriptors_are_read() {
+fn long_and_symbolic_descriptors_are_decoded() {
     let mut peer = Peer::new();
     let short = encoded_list(ATTACH, &attach("a", 0, SENDER));
     let long = [&[0x00, 0x80, 0, 0, 0, 0, 0, 0, 0, 0x12][..], &short[3..]].concat();
@@ -262,7 +262,7 @@ fn long_and_named_descriptors_are_read() {
 }
 
 #[test]
-fn links_without_end_are_refused() {
+fn an_attach_beyond_the_maximum_of_links_is_refused() {
     let config = Config {
         handle_max: 4_999,
         ..Config::default()

@@ -25,7 +25,7 @@ fn begin_answers_on_the_same_channel_with_every_field() {
 }
 
 #[test]
-fn sessions_come_and_go_on_one_channel() {
+fn a_channel_can_be_reused_for_another_session() {
     let mut peer = Peer::new();
     let mut seen = Vec::new();
     for _ in 0..3 {
@@ -44,7 +44,7 @@ fn sessions_come_and_go_on_one_channel() {
 }
 
 #[test]
-fn links_of_one_session_know_it() {
+fn links_of_one_session_have_the_same_session_id() {
     let mut peer = Peer::new();
     peer.frame(1, BEGIN, &begin());
     let (_, first) = peer.ask("a", 0, SENDER);
@@ -58,7 +58,7 @@ fn links_of_one_session_know_it() {
 }
 
 #[test]
-fn after_our_end_the_channel_is_deaf_until_the_peers() {
+fn after_a_sent_end_the_channel_ignores_frames_until_the_peers_end() {
     let mut peer = Peer::new();
     peer.frame(0, FLOW, &credit_flow(9, 0, 1));
     let end = peer.only();
@@ -96,7 +96,7 @@ fn close_ends_links_first_and_is_answered() {
 }
 
 #[test]
-fn our_close_waits_for_the_peers() {
+fn a_sent_close_waits_for_the_close_of_the_peer() {
     let mut peer = Peer::new();
     let link = peer.link("a", 0, RECEIVER);
     peer.connection.close(Some(an_error()));
@@ -139,7 +139,7 @@ fn the_highest_channel_has_a_session_and_one_above_it_ends_the_connection() {
 }
 
 #[test]
-fn a_peers_detach_is_answered_in_kind() {
+fn a_detach_is_answered_with_the_same_closed_flag() {
     for closed in [true, false] {
         let mut peer = Peer::new();
         let link = peer.link("a", 4, SENDER);
@@ -153,7 +153,7 @@ fn a_peers_detach_is_answered_in_kind() {
 }
 
 #[test]
-fn our_detach_closes_and_is_said_once() {
+fn a_detach_by_the_owner_is_sent_once_and_closes() {
     let mut peer = Peer::new();
     let link = peer.receiver(5);
     peer.deliver(link, 1, false);
@@ -171,7 +171,7 @@ fn our_detach_closes_and_is_said_once() {
 }
 
 #[test]
-fn a_detach_without_a_reason_has_three_fields() {
+fn a_detach_without_an_error_has_three_fields() {
     let mut peer = Peer::new();
     let link = peer.link("a", 0, SENDER);
     peer.connection.detach(link, None);
@@ -182,7 +182,7 @@ fn a_detach_without_a_reason_has_three_fields() {
 }
 
 #[test]
-fn cancelling_an_unanswered_attach_gets_both_answers() {
+fn detaching_an_unanswered_attach_sends_attach_and_detach() {
     let mut peer = Peer::new();
     let (link, _) = peer.ask("a", 0, RECEIVER);
     peer.frame(0, DETACH, &[uint(0), Value::Bool(true)]);
@@ -195,7 +195,7 @@ fn cancelling_an_unanswered_attach_gets_both_answers() {
 }
 
 #[test]
-fn what_was_delivered_on_a_gone_link_is_unknown() {
+fn deliveries_of_a_detached_link_are_unknown() {
     let mut peer = Peer::new();
     let link = peer.receiver(5);
     let delivery = peer.deliver(link, 1, false).unwrap();
@@ -210,7 +210,7 @@ fn what_was_delivered_on_a_gone_link_is_unknown() {
 }
 
 #[test]
-fn outcomes_for_a_gone_link_are_dropped() {
+fn outcomes_for_a_detached_link_are_dropped() {
     let mut peer = Peer::new();
     let link = peer.link("a", 0, SENDER);
     peer.frame(0, TRANSFER, &transfer(0, Some(0), false, false));

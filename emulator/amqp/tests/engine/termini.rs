@@ -40,7 +40,7 @@ fn node(policy: Value) -> Value {
 }
 
 #[test]
-fn durability_and_life_of_a_node_are_read() {
+fn durability_and_lifetime_policy_of_a_terminus_are_decoded() {
     let policy = |code| described(Descriptor::Code(code), list([]));
     let dynamic = |policy| [uint(0), Value::Null, Value::Null, true.into(), node(policy)];
     let named = described(Descriptor::Name("x".into()), list([]));
@@ -70,7 +70,7 @@ fn durability_and_life_of_a_node_are_read() {
 }
 
 #[test]
-fn modes_and_capabilities_are_at_other_places_in_sources_than_in_targets() {
+fn modes_and_capabilities_have_other_fields_in_sources_than_in_targets() {
     let mut fields = vec![Value::Null; 10];
     fields[5] = symbol("copy");
     fields[9] = symbol("queue");
@@ -89,7 +89,7 @@ fn modes_and_capabilities_are_at_other_places_in_sources_than_in_targets() {
 }
 
 #[test]
-fn termini_are_known_by_symbols_too() {
+fn termini_with_symbolic_descriptors_are_decoded() {
     let named = |name: &str, fields| described(Descriptor::Name(name.into()), list(fields));
     let filter = map([(symbol("f"), Value::Int(5))]);
     let mut fields = vec![text("from")];
@@ -110,7 +110,7 @@ fn termini_are_known_by_symbols_too() {
 }
 
 #[test]
-fn an_answer_names_the_node_that_was_made_for_the_link() {
+fn the_attach_of_a_dynamic_node_has_its_address() {
     for role in [SENDER, RECEIVER] {
         let dynamic = |code| {
             let fields = [Value::Null, uint(1), Value::Null, Value::Null, true.into()];
@@ -138,7 +138,7 @@ fn an_answer_names_the_node_that_was_made_for_the_link() {
 }
 
 #[test]
-fn a_receiver_without_a_source_gets_that_of_its_subscription() {
+fn a_receiver_without_a_source_gets_the_source_of_its_subscription() {
     let mut peer = Peer::new();
     let (link, request) = attach_with(&mut peer, RECEIVER, Value::Null, target("to"));
     assert!(!request.has_source());

@@ -14,7 +14,7 @@ const fn seconds(seconds: u64) -> Duration {
 }
 
 #[test]
-fn heartbeats_come_at_half_the_peers_patience() {
+fn heartbeats_are_sent_at_half_the_idle_timeout_of_the_peer() {
     let mut peer = Peer::with(
         Config::default(),
         &[Value::Null, Value::Null, uint(30_000)],
@@ -32,7 +32,7 @@ fn heartbeats_come_at_half_the_peers_patience() {
 }
 
 #[test]
-fn a_peer_without_patience_gets_none() {
+fn a_peer_without_an_idle_timeout_gets_no_heartbeats() {
     let peer = Peer::with(
         Config::default(),
         &[Value::Null, Value::Null, uint(0)],
@@ -42,7 +42,7 @@ fn a_peer_without_patience_gets_none() {
 }
 
 #[test]
-fn silence_closes() {
+fn a_silent_peer_is_closed_after_the_idle_timeout() {
     let mut peer = Peer::new();
     peer.now = seconds(100);
     peer.send(&[0, 0, 0, 8, 2, 0, 0, 0]);
@@ -69,7 +69,7 @@ fn an_idle_timeout_before_the_open_closes_without_a_frame() {
 }
 
 #[test]
-fn silence_in_the_middle_of_the_handshake_is_explained() {
+fn a_timeout_during_the_handshake_sends_open_and_close() {
     let mut peer = Peer::silent(Config::default());
     peer.send(AMQP_HEADER);
     peer.connection.handle_timeout(seconds(240));
@@ -107,7 +107,7 @@ fn an_engine_error_has_a_tracking_id_and_is_reported_to_the_owner() {
 }
 
 #[test]
-fn a_disposition_for_an_unknown_delivery_too() {
+fn the_error_for_an_unknown_delivery_has_a_tracking_id() {
     let mut peer = tracked();
     peer.receiver(1);
     peer.frame(0, DISPOSITION, &disposition(5, 5, false, accepted()));

@@ -24,7 +24,7 @@ fn sender() -> (Peer, LinkId) {
 }
 
 #[test]
-fn a_transfer_in_one_frame() {
+fn a_message_in_one_transfer_is_received() {
     let (mut peer, link) = sender();
     let mut fields = transfer(0, Some(41), true, false);
     fields[3] = uint(0x8001_3700);
@@ -58,7 +58,7 @@ fn payloads_are_slices_of_the_block() {
 }
 
 #[test]
-fn a_transfer_in_many_frames() {
+fn a_message_in_many_transfers_is_received() {
     let (mut peer, _) = sender();
     send(&mut peer, &transfer(0, Some(5), false, true), b"one ");
     // Python repeats the id, others leave it out.
@@ -84,7 +84,7 @@ fn frames_of_two_links_interleave() {
 }
 
 #[test]
-fn an_aborted_transfer_never_was() {
+fn an_aborted_transfer_is_discarded() {
     let (mut peer, _) = sender();
     send(&mut peer, &transfer(0, Some(1), false, true), b"a");
     let mut abort = transfer(0, Some(1), false, true);
@@ -97,7 +97,7 @@ fn an_aborted_transfer_never_was() {
 }
 
 #[test]
-fn the_limit_counts_bytes_and_keeps_none() {
+fn an_oversized_message_is_reported_with_its_size() {
     let (mut peer, link) = sender();
     send(&mut peer, &transfer(0, Some(1), false, false), &[0; 1000]);
     assert_eq!(received(&mut peer).payload.len(), 1000);
@@ -127,7 +127,7 @@ fn the_limit_counts_bytes_and_keeps_none() {
 }
 
 #[test]
-fn a_transactional_state_is_noticed() {
+fn a_transfer_with_a_transactional_state_has_its_transaction() {
     let (mut peer, _) = sender();
     let mut fields = transfer(0, Some(1), false, false);
     fields.push(Value::Null);
@@ -137,7 +137,7 @@ fn a_transactional_state_is_noticed() {
 }
 
 #[test]
-fn credit_is_refilled_at_half() {
+fn link_credit_is_replenished_at_half() {
     let (mut peer, _) = sender();
     for id in 0..499 {
         send(&mut peer, &transfer(0, Some(id), true, false), b"x");
@@ -153,7 +153,7 @@ fn credit_is_refilled_at_half() {
 }
 
 #[test]
-fn the_count_starts_where_the_peer_says_and_wraps() {
+fn the_delivery_count_starts_at_the_initial_count_and_wraps() {
     let mut peer = Peer::new();
     let mut fields = attach("s", 0, SENDER);
     fields[9] = uint(u32::MAX);
@@ -192,7 +192,7 @@ fn the_session_window_is_announced_again_at_half() {
 }
 
 #[test]
-fn no_peer_is_held_to_credit_window_or_ids() {
+fn credit_window_and_ids_of_a_peer_are_not_enforced() {
     let config = Config {
         session_window: 2,
         incoming_credit: 2,

@@ -196,7 +196,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_places_at_once_are_those_one_by_one(
+        fn a_search_with_wildcards_equals_the_naive_search(
             pattern in "[ab\u{e9}_]{1,150}",
             parts in prop::collection::vec("[ab\u{e9}]{0,90}", 0..6),
         ) {
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_has_a_limit() {
+    fn a_like_pattern_has_a_maximum_length() {
         assert!(Pattern::new(&"%_".repeat(512), None).is_ok());
         assert_eq!(
             Pattern::new(&"_".repeat(1025), None),

@@ -63,7 +63,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn printing_and_reading_are_inverse(condition in random::condition()) {
+    fn a_printed_condition_parses_to_itself(condition in random::condition()) {
         let text = condition.to_string();
         prop_assume!(text.encode_utf16().count() <= super::MAX_LENGTH);
         match parser::condition(&text, &parameters()) {
@@ -73,7 +73,7 @@ proptest! {
     }
 
     #[test]
-    fn statements_too(statements in random::statements()) {
+    fn printed_statements_parse_to_themselves(statements in random::statements()) {
         let texts: Vec<_> = statements.iter().map(ToString::to_string).collect();
         let text = texts.join("; ");
         prop_assume!(text.encode_utf16().count() <= super::MAX_LENGTH);
@@ -84,7 +84,7 @@ proptest! {
     }
 
     #[test]
-    fn evaluation_is_as_a_naive_evaluator_has_it(
+    fn evaluation_equals_that_of_a_naive_evaluator(
         condition in random::condition(),
         message in random::message(),
     ) {

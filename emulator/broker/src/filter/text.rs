@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn floats_look_as_in_dotnet() {
+    fn floats_are_formatted_as_by_dotnet() {
         for (number, text) in [
             (2.0, "2"),
             (0.1, "0.1"),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn instants_look_as_in_the_invariant_culture() {
+    fn instants_are_formatted_in_the_invariant_culture() {
         assert_eq!(instant(0), "01/01/1970 00:00:00");
         assert_eq!(
             instant(951_868_799 * TICKS_PER_SECOND),

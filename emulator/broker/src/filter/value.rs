@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_finite_decimal_is_left_alone() {
+    fn infinite_and_malformed_decimals_are_not_decoded() {
         assert_eq!(decode(&[0x74, 0x78, 0, 0, 0]), None);
         assert_eq!(decode(&[0x74, 0]), None);
         assert_eq!(decode(&[0x71, 0, 0, 0, 1]), None);

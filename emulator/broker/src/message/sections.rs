@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_exponent_moves_and_nothing_else() {
+    fn rewriting_a_decimal_moves_only_its_exponent() {
         // 7…7 × 10⁻² and −7…7 × 10⁰, as IEEE 754 has them.
         for (sent, delivered) in [((0x30, 0x3c), (0x0c, 0x3c)), ((0xb0, 0x41), (0x8c, 0x41))] {
             let mut value = encoded(sent.0, sent.1);
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_other_layout_cannot_have_stays() {
+    fn decimals_outside_the_other_layout_are_not_rewritten() {
         for (first, second) in [
             (0x0c, 0x3c),
             (0x2f, 0x00),

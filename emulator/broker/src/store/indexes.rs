@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_are_used_up_are_freed() {
+    fn empty_segments_are_freed() {
         let mut segments = SegmentedMap::new();
         for number in 1..=10_000 {
             segments.insert(Offset(number), number);
@@ -387,7 +387,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sets_behave_like_a_set_of_pairs(
+        fn a_sequence_set_behaves_like_a_set_of_pairs(
             steps in prop::collection::vec((0..5, 0u8..3, 1u64..200), 1..300),
         ) {
             let mut offsets = SequenceSet::new();
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_word_takes_no_memory() {
+    fn empty_words_of_a_sequence_set_are_freed() {
         let mut offsets = SequenceSet::new();
         for offset in 1..=1000 {
             offsets.insert((), Offset(offset));

@@ -398,7 +398,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_of_many_sessions_are_given_back_with_the_last_of_them() {
+    fn the_slots_of_many_sessions_are_freed_with_the_last_session() {
         const SESSIONS: u64 = 10_000;
         let mut sessions = Sessions::new();
         for id in 1..=SESSIONS {

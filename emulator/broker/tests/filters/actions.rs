@@ -15,7 +15,7 @@ use crate::message::Ids;
 use crate::table::{agrees, lines};
 
 #[test]
-fn actions_are_as_the_table_says() {
+fn actions_have_the_results_of_the_table() {
     let mut wrong = Vec::new();
     for (number, columns) in lines("actions.txt", 4) {
         let [text, notation, expected, _] = &columns[..] else {
@@ -148,7 +148,7 @@ fn notation() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn the_index_finds_what_a_scan_finds(
+    fn the_correlation_index_finds_the_filters_a_scan_finds(
         filters in proptest::collection::vec((notation(), any::<bool>()), 0..40),
         messages in proptest::collection::vec(notation(), 1..10),
     ) {
@@ -178,7 +178,7 @@ proptest! {
 }
 
 #[test]
-fn an_index_that_is_emptied_holds_nothing() {
+fn an_emptied_correlation_index_equals_a_new_one() {
     let filter = |notation: &str| CorrelationFilter::new(message::correlation(notation));
     let filters = ["a=1", "a=1, b=2", "a=2", "sys.To='x'", "-", "a=null"].map(filter);
     let mut index = CorrelationIndex::new();

@@ -61,7 +61,7 @@ const TABLE: &str = "\
     p(a) = 1 | a='b' | property(a) = 1 | Unknown | property(a): null; a: 'b' (a string)";
 
 #[test]
-fn the_first_part_that_is_not_true_is_named_with_its_values() {
+fn an_explanation_names_the_first_part_that_is_not_true() {
     for line in TABLE.lines() {
         let [filter, notation, expression, truth, values] =
             line.trim().split(" | ").collect::<Vec<_>>()[..]
@@ -76,7 +76,7 @@ fn the_first_part_that_is_not_true_is_named_with_its_values() {
 }
 
 #[test]
-fn every_kind_of_rule_is_explained() {
+fn every_kind_of_rule_has_an_explanation() {
     let filter = CorrelationFilter::new(message::correlation("sys.Label='x', a='2'"));
     let correlation = rule(Filter::Correlation(filter), None);
     assert_eq!(

@@ -48,7 +48,7 @@ const CONDITIONS: [&str; 11] = [
 ];
 
 #[test]
-fn conditions_are_as_the_tables_say() {
+fn conditions_have_the_results_of_the_tables() {
     let mut wrong = Vec::new();
     let mut count = 0;
     for table in CONDITIONS {
@@ -73,7 +73,7 @@ fn conditions_are_as_the_tables_say() {
 }
 
 #[test]
-fn selectors_are_as_the_table_says_and_are_read_back_as_filters() {
+fn selectors_have_the_results_of_the_table_also_as_filters() {
     let mut wrong = Vec::new();
     for (number, columns) in lines("selectors.txt", 4) {
         let [selector, notation, expected, _] = &columns[..] else {
@@ -137,20 +137,20 @@ pub(crate) fn agrees(found: &str, expected: &str) -> bool {
 }
 
 #[test]
-fn levels_beside_each_other_do_not_add_up() {
+fn sibling_parentheses_do_not_add_to_the_nesting_depth() {
     let filter = vec!["(a = 1)"; 80].join(" AND ");
     assert_eq!(outcome(&filter, "a=1"), "true");
 }
 
 #[test]
-fn malformed_filters_say_where_and_why() {
+fn malformed_filters_are_refused_with_position_and_reason() {
     malformed("malformed.txt", |text| {
         SqlFilter::parse(text, Parameters::new()).map(drop)
     });
 }
 
 #[test]
-fn malformed_actions_say_where_and_why() {
+fn malformed_actions_are_refused_with_position_and_reason() {
     malformed("malformed_actions.txt", |text| {
         Action::parse(text, Parameters::new()).map(drop)
     });
@@ -183,7 +183,7 @@ fn malformed(table: &str, parse: impl Fn(&str) -> Result<(), SyntaxError>) {
 }
 
 #[test]
-fn correlation_filters_are_as_the_table_says_and_found_by_their_index() {
+fn correlation_filters_have_the_results_of_the_table_also_by_index() {
     let mut wrong = Vec::new();
     for (number, columns) in lines("correlation.txt", 4) {
         let [filter, notation, expected, _] = &columns[..] else {

@@ -48,7 +48,7 @@ fn delivered(message: &Message) -> Vec<u8> {
 const MESSAGE: &str = "sys.MessageId='m', sys.Label='l', sys.SessionId='s', sys.PartitionKey='s', a=1i, b='x', A b=2.5";
 
 #[test]
-fn an_action_changes_what_goes_out_and_nothing_else() {
+fn an_action_changes_only_its_properties_in_the_delivery() {
     for (action, expected) in [
         ("SET sys.Label = 'n'", MESSAGE.replace("'l'", "'n'")),
         ("REMOVE sys.Label", MESSAGE.replace("sys.Label='l', ", "")),
@@ -90,7 +90,7 @@ fn an_action_changes_what_goes_out_and_nothing_else() {
 }
 
 #[test]
-fn a_time_to_live_counts_from_then_on() {
+fn an_action_sets_and_removes_the_time_to_live() {
     assert_eq!(
         changed("-", "SET sys.TimeToLive = @ttl").time_to_live(),
         Some(90_000)

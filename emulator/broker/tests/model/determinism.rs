@@ -27,7 +27,7 @@ fn the_same_seed_gives_the_same_history() {
 }
 
 #[test]
-fn tokens_decide_nothing() {
+fn lock_tokens_do_not_influence_the_history() {
     for (rules, transitions) in (0..HISTORIES).map(|seed| history(seed, STEPS)) {
         let steps = resolve(&rules, &transitions);
         let [one, other] = [1, 2].map(|seed| Transcript::of(&rules, &steps, seed, Timer::Late));
@@ -38,7 +38,7 @@ fn tokens_decide_nothing() {
 
 /// Histories of independent queues that are not deleted: late forwards arrive late, and deleted queues record nothing more.
 #[test]
-fn a_late_timer_changes_nothing() {
+fn a_late_timer_does_not_change_the_history() {
     for (mut rules, mut transitions) in (0..HISTORIES).map(|seed| history(seed, STEPS)) {
         for queue in &mut rules.queues {
             queue.forward_to = None;
@@ -194,7 +194,7 @@ const EXPECTED: [&str; 48] = [
 ];
 
 #[test]
-fn everything_happens() {
+fn the_random_histories_cover_every_operation_and_event() {
     let mut happened = BTreeSet::new();
     for seed in 0..DENSE_HISTORIES {
         let (rules, transitions) = history(seed, crate::STEPS);

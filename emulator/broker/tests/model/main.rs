@@ -30,7 +30,7 @@ const START: i64 = 1_700_000_000_000;
 const STEPS: usize = 200;
 
 #[test]
-fn queues_do_what_the_reference_does() {
+fn entities_behave_like_the_reference_model() {
     if let Some(seed) = setting("MODEL_SEED") {
         return check_all(seed, 1, STEPS);
     }

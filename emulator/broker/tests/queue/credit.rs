@@ -5,7 +5,7 @@ use servicebus_broker::{ReceiveMode, SequenceNumber, SubQueue};
 use crate::bus::{bus, ids, millis, secs};
 
 #[test]
-fn messages_come_in_order_of_arrival() {
+fn messages_are_delivered_in_order_of_arrival() {
     let mut bus = bus();
     let numbers = bus.send_all(&["a", "b"]);
     assert_eq!(numbers, [SequenceNumber(1), SequenceNumber(2)]);
@@ -16,7 +16,7 @@ fn messages_come_in_order_of_arrival() {
 }
 
 #[test]
-fn nothing_goes_beyond_the_credit() {
+fn a_receiver_gets_no_more_messages_than_its_credit() {
     let mut bus = bus();
     let receiver = bus.receiver_with_credit(2);
     bus.send_all(&["a", "b", "c"]);
@@ -38,7 +38,7 @@ fn the_first_receiver_with_credit_is_served_first() {
 }
 
 #[test]
-fn receivers_take_turns_however_much_credit_one_has() {
+fn receivers_with_credit_are_served_round_robin() {
     let mut bus = bus();
     let first = bus.receiver_with_credit(100);
     let second = bus.receiver_with_credit(2);
@@ -52,7 +52,7 @@ fn receivers_take_turns_however_much_credit_one_has() {
 }
 
 #[test]
-fn what_comes_back_because_a_lock_ended_goes_to_others_first() {
+fn a_message_whose_lock_expired_goes_to_other_receivers_first() {
     let mut bus = bus();
     let first = bus.receiver_with_credit(100);
     bus.send_all(&["a", "b", "c"]);
@@ -64,7 +64,7 @@ fn what_comes_back_because_a_lock_ended_goes_to_others_first() {
 }
 
 #[test]
-fn what_comes_back_because_a_lock_ended_goes_to_its_former_holder_where_there_is_no_other() {
+fn a_message_whose_lock_expired_is_redelivered_to_the_only_receiver() {
     let mut bus = bus();
     let first = bus.receiver_with_credit(100);
     bus.send("a");
@@ -77,7 +77,7 @@ fn what_comes_back_because_a_lock_ended_goes_to_its_former_holder_where_there_is
 }
 
 #[test]
-fn lowering_credit_gives_up_what_came_last() {
+fn lowering_credit_drops_the_latest_credit_first() {
     let mut bus = bus();
     let first = bus.receiver_with_credit(1);
     let second = bus.receiver_with_credit(1);
@@ -90,7 +90,7 @@ fn lowering_credit_gives_up_what_came_last() {
 }
 
 #[test]
-fn lowering_credit_returns_what_is_assigned() {
+fn lowering_credit_releases_reserved_messages() {
     let mut bus = bus().with(&["a", "b", "c"]);
     let first = bus.receiver_with_credit(3);
     let second = bus.receiver_with_credit(5);
@@ -104,7 +104,7 @@ fn lowering_credit_returns_what_is_assigned() {
 }
 
 #[test]
-fn raising_the_credit_of_a_receiver_with_assigned_messages_counts_them() {
+fn raising_the_credit_counts_reserved_messages() {
     let mut bus = bus().with(&["a", "b"]);
     let receiver = bus.receiver_with_credit(2);
     bus.credit(receiver, 3);
@@ -113,7 +113,7 @@ fn raising_the_credit_of_a_receiver_with_assigned_messages_counts_them() {
 }
 
 #[test]
-fn a_message_that_comes_back_is_taken_in_its_old_place() {
+fn a_released_message_is_delivered_in_its_original_order() {
     let mut bus = bus().with(&["a", "b", "c"]);
     let (first, second) = (bus.receiver(), bus.receiver());
     let delivery = bus.receive_one(first);
@@ -123,7 +123,7 @@ fn a_message_that_comes_back_is_taken_in_its_old_place() {
 }
 
 #[test]
-fn a_receiver_whose_message_expired_has_the_last_turn() {
+fn a_receiver_whose_reserved_message_expired_is_served_last() {
     let mut bus = bus();
     for id in ["a", "b"] {
         bus.send_with_ttl(id, secs(10));
@@ -139,7 +139,7 @@ fn a_receiver_whose_message_expired_has_the_last_turn() {
 }
 
 #[test]
-fn waiters_are_served_between_two_instants_even_by_a_late_timer() {
+fn a_late_timer_serves_waiting_receivers_between_two_deadlines() {
     let mut bus = bus().with(&["a", "b"]);
     let (slow, first_taken) = bus.receive_first();
     bus.advance(millis(500));
@@ -154,7 +154,7 @@ fn waiters_are_served_between_two_instants_even_by_a_late_timer() {
 }
 
 #[test]
-fn taking_stops_behind_the_message_that_goes_beyond_the_bytes() {
+fn acquiring_stops_after_the_message_that_exceeds_the_byte_limit() {
     let mut bus = bus().with(&["a", "b", "c"]);
     let receiver = bus.receiver_with_credit(3);
     assert_eq!(
@@ -194,7 +194,7 @@ fn a_receiver_is_notified_again_after_a_lost_notification() {
 }
 
 #[test]
-fn a_receiver_that_withdrew_its_credit_is_notified_again() {
+fn a_receiver_is_notified_again_after_withdrawing_its_credit() {
     let mut bus = bus().with(&["a"]);
     let receiver = bus.receiver_with_credit(1);
     assert_eq!(bus.woken(), [receiver.id]);
@@ -204,7 +204,7 @@ fn a_receiver_that_withdrew_its_credit_is_notified_again() {
 }
 
 #[test]
-fn a_client_that_asks_in_steps_of_one_gets_all_it_asked_for() {
+fn credit_raised_in_steps_of_one_is_used_completely() {
     let mut bus = bus();
     let (first, second) = (bus.receiver(), bus.receiver());
     for credit in 1..=1_000 {
@@ -223,7 +223,7 @@ fn a_client_that_asks_in_steps_of_one_gets_all_it_asked_for() {
 }
 
 #[test]
-fn credit_of_an_unknown_receiver_is_nothing() {
+fn credit_for_a_detached_receiver_is_ignored() {
     let mut bus = bus().with(&["a"]);
     let receiver = bus.receiver();
     bus.close(receiver);
@@ -235,7 +235,7 @@ fn credit_of_an_unknown_receiver_is_nothing() {
 }
 
 #[test]
-fn both_stores_have_credit_of_their_own() {
+fn credit_for_dead_letters_is_separate_from_active_messages() {
     let mut bus = bus();
     let receiver = bus.open(SubQueue::DeadLetter, ReceiveMode::PeekLock);
     bus.credit(receiver, 5);

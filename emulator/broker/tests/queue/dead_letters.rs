@@ -16,7 +16,7 @@ fn with_dead_letter(bus: &mut Bus) {
 }
 
 #[test]
-fn the_abandon_that_reaches_the_limit_moves_the_message_in_the_same_step() {
+fn an_abandon_at_the_delivery_limit_dead_letters_at_once() {
     let mut bus = rules().max_delivery_count(3).bus().with(&["a"]);
     let receiver = bus.receiver();
     for _ in 0..3 {
@@ -36,7 +36,7 @@ fn the_abandon_that_reaches_the_limit_moves_the_message_in_the_same_step() {
 }
 
 #[test]
-fn an_expired_lock_at_the_limit_dead_letters() {
+fn a_lock_expiry_at_the_delivery_limit_dead_letters() {
     let mut bus = rules().max_delivery_count(2).bus().with(&["a"]);
     let (receiver, delivery) = bus.receive_first();
     bus.abandon(&delivery).unwrap();
@@ -48,7 +48,7 @@ fn an_expired_lock_at_the_limit_dead_letters() {
 }
 
 #[test]
-fn a_client_gives_reason_description_and_properties_of_its_own() {
+fn a_client_sets_reason_description_and_properties_of_a_dead_letter() {
     let mut bus = bus().with(&["a", "b"]);
     let receiver = bus.receiver();
     let delivery = bus.receive(receiver, 2).pop().unwrap();
@@ -74,7 +74,7 @@ fn a_client_gives_reason_description_and_properties_of_its_own() {
 }
 
 #[test]
-fn what_the_client_does_not_give_is_absent() {
+fn a_dead_letter_without_given_reason_and_description_has_none() {
     let mut bus = bus();
     with_dead_letter(&mut bus);
     let (_, reason, description) = bus.the_dead_letter();
@@ -82,7 +82,7 @@ fn what_the_client_does_not_give_is_absent() {
 }
 
 #[test]
-fn a_dead_letter_has_a_new_number_and_remembers_where_it_was_enqueued() {
+fn a_dead_letter_has_a_new_and_its_enqueued_sequence_number() {
     let mut bus = bus().with(&["a", "b", "c"]);
     let receiver = bus.receiver();
     let taken = bus.receive(receiver, 3);
@@ -120,7 +120,7 @@ fn dead_letters_do_not_expire() {
 }
 
 #[test]
-fn abandoning_a_dead_letter_neither_counts_nor_limits() {
+fn abandoning_a_dead_letter_does_not_count_as_delivery() {
     let mut bus = rules().max_delivery_count(2).bus();
     with_dead_letter(&mut bus);
     let receiver = bus.dead_letter_receiver();
@@ -135,7 +135,7 @@ fn abandoning_a_dead_letter_neither_counts_nor_limits() {
 }
 
 #[test]
-fn a_lock_that_runs_out_on_a_dead_letter_does_not_count() {
+fn a_lock_expiry_of_a_dead_letter_does_not_count_as_delivery() {
     let mut bus = bus();
     with_dead_letter(&mut bus);
     let receiver = bus.dead_letter_receiver();
@@ -161,7 +161,7 @@ fn a_dead_letter_cannot_be_dead_lettered_and_stays_locked() {
 }
 
 #[test]
-fn without_the_lock_that_is_what_is_answered() {
+fn dead_lettering_a_dead_letter_without_its_lock_is_a_lost_lock() {
     let mut bus = bus();
     with_dead_letter(&mut bus);
     let receiver = bus.dead_letter_receiver();
@@ -184,7 +184,7 @@ fn dead_letters_can_be_received_and_deleted_or_released() {
 }
 
 #[test]
-fn counts_distinguish_the_stores() {
+fn counts_distinguish_active_messages_and_dead_letters() {
     let mut bus = bus();
     with_dead_letter(&mut bus);
     bus.send_all(&["b", "c"]);

@@ -11,7 +11,7 @@ const NOT_FOUND: ReceiveDeferredError = ReceiveDeferredError::NotFound;
 const DEAD: SubQueue = SubQueue::DeadLetter;
 
 #[test]
-fn a_deferred_message_is_passed_over_and_keeps_its_number() {
+fn a_deferred_message_is_not_delivered_and_keeps_its_sequence_number() {
     let mut bus = bus().with(&["a", "b"]);
     let number = bus.defer_next();
     assert_eq!(number, SequenceNumber(1));
@@ -29,7 +29,7 @@ fn a_deferred_message_is_passed_over_and_keeps_its_number() {
 }
 
 #[test]
-fn it_is_received_by_its_number_under_a_lock() {
+fn a_deferred_message_is_received_by_sequence_number_under_a_lock() {
     let mut bus = bus();
     let number = bus.send_deferred("a");
     bus.advance(secs(5));
@@ -48,7 +48,7 @@ fn it_is_received_by_its_number_under_a_lock() {
 }
 
 #[test]
-fn or_received_and_deleted() {
+fn a_deferred_message_can_be_received_and_deleted() {
     let mut bus = bus();
     let number = bus.send_deferred("a");
     let mode = ReceiveMode::ReceiveAndDelete;
@@ -67,7 +67,7 @@ fn or_received_and_deleted() {
 }
 
 #[test]
-fn several_come_in_the_order_they_are_asked_for() {
+fn deferred_messages_are_received_in_the_requested_order() {
     let mut bus = bus();
     let numbers = ["a", "b", "c"].map(|id| bus.send_deferred(id));
     let asked = [numbers[2], numbers[0]];
@@ -76,7 +76,7 @@ fn several_come_in_the_order_they_are_asked_for() {
 }
 
 #[test]
-fn all_or_none_are_handed_out() {
+fn a_request_for_deferred_messages_receives_all_or_none() {
     let mut bus = bus();
     let deferred = bus.send_deferred("deferred");
     let locked = bus.send_deferred("locked");
@@ -92,7 +92,7 @@ fn all_or_none_are_handed_out() {
 }
 
 #[test]
-fn abandoned_it_stays_deferred_and_the_delivery_counts() {
+fn an_abandoned_deferred_message_stays_deferred_and_is_counted() {
     let mut bus = bus();
     let number = bus.send_deferred("a");
     for count in 1..4 {
@@ -106,7 +106,7 @@ fn abandoned_it_stays_deferred_and_the_delivery_counts() {
 }
 
 #[test]
-fn released_it_stays_deferred_and_the_delivery_does_not_count() {
+fn a_released_deferred_message_stays_deferred_and_is_not_counted() {
     let mut bus = bus();
     let number = bus.send_deferred("a");
     let delivery = bus.receive_deferred(&[number]).unwrap().remove(0);
@@ -116,7 +116,7 @@ fn released_it_stays_deferred_and_the_delivery_does_not_count() {
 }
 
 #[test]
-fn when_its_lock_runs_out_it_is_deferred_again_and_the_delivery_counts() {
+fn a_deferred_message_whose_lock_expires_is_deferred_again_and_counted() {
     let mut bus = bus();
     let number = bus.send_deferred("a");
     let first = bus.receive_deferred(&[number]).unwrap().remove(0);
@@ -129,7 +129,7 @@ fn when_its_lock_runs_out_it_is_deferred_again_and_the_delivery_counts() {
 }
 
 #[test]
-fn it_can_be_deferred_again_and_dead_lettered() {
+fn a_deferred_message_can_be_deferred_again_and_dead_lettered() {
     let mut bus = bus();
     let number = bus.send_deferred("a");
     let delivery = bus.receive_deferred(&[number]).unwrap().remove(0);
@@ -143,7 +143,7 @@ fn it_can_be_deferred_again_and_dead_lettered() {
 }
 
 #[test]
-fn its_deliveries_are_limited() {
+fn a_deferred_message_is_dead_lettered_at_the_delivery_limit() {
     let mut bus = rules().max_delivery_count(3).bus();
     let number = bus.send_deferred("a");
     let delivery = bus.receive_deferred(&[number]).unwrap().remove(0);
@@ -158,7 +158,7 @@ fn its_deliveries_are_limited() {
 
 /// Observed 10.
 #[test]
-fn to_defer_at_the_limit_dead_letters() {
+fn deferring_at_the_delivery_limit_dead_letters() {
     let mut bus = rules().max_delivery_count(1).bus();
     let number = bus.send_deferred("a");
     let (properties, reason, _) = bus.the_dead_letter();
@@ -182,7 +182,7 @@ fn properties_that_are_set_when_deferring_are_shown_on_retrieval() {
 }
 
 #[test]
-fn it_does_not_expire_by_itself_but_is_gone_when_a_client_asks() {
+fn an_expired_deferred_message_is_dropped_when_requested() {
     let mut bus = bus();
     let short = message("a").time_to_live(secs(10));
     bus.post(&short).unwrap();
@@ -195,7 +195,7 @@ fn it_does_not_expire_by_itself_but_is_gone_when_a_client_asks() {
 }
 
 #[test]
-fn then_it_is_dead_lettered_where_the_queue_says_so_and_the_others_stay() {
+fn an_expired_deferred_message_is_dead_lettered_when_requested() {
     let mut bus = rules().dead_lettering_on_expiration().bus();
     bus.post(&message("short").time_to_live(secs(10))).unwrap();
     let short = bus.defer_next();
@@ -209,7 +209,7 @@ fn then_it_is_dead_lettered_where_the_queue_says_so_and_the_others_stay() {
 }
 
 #[test]
-fn a_lock_protects_it_as_any_other_and_its_end_leaves_it_deferred() {
+fn a_lock_protects_a_deferred_message_from_expiry_and_leaves_it_deferred() {
     let mut bus = bus();
     bus.post(&message("a").time_to_live(secs(10))).unwrap();
     let number = bus.defer_next();
@@ -222,7 +222,7 @@ fn a_lock_protects_it_as_any_other_and_its_end_leaves_it_deferred() {
 }
 
 #[test]
-fn deferring_after_the_time_is_over_is_allowed() {
+fn a_message_can_be_deferred_after_it_expired_under_its_lock() {
     let mut bus = bus();
     bus.post(&message("a").time_to_live(secs(10))).unwrap();
     let (_, delivery) = bus.receive_first();
@@ -232,7 +232,7 @@ fn deferring_after_the_time_is_over_is_allowed() {
 }
 
 #[test]
-fn dead_letters_can_be_deferred_too_and_never_expire() {
+fn dead_letters_can_be_deferred_and_never_expire() {
     let mut bus = bus();
     bus.post(&message("a").time_to_live(secs(100))).unwrap();
     let (_, delivery) = bus.receive_first();
@@ -255,7 +255,7 @@ fn dead_letters_can_be_deferred_too_and_never_expire() {
 }
 
 #[test]
-fn closing_a_receiver_releases_what_it_deferred_and_holds_again() {
+fn detaching_a_receiver_releases_the_deferred_messages_it_locked() {
     let mut bus = rules().release_on_detach().bus();
     let kept = bus.send_deferred("kept");
     bus.send("b");

@@ -12,7 +12,7 @@ fn expiries(bus: &Bus) -> Vec<u64> {
 }
 
 #[test]
-fn a_message_expires_at_its_instant() {
+fn a_message_expires_at_the_end_of_its_time_to_live() {
     let mut bus = bus().with_ttl("a", secs(10));
     assert_eq!(bus.next_deadline(), Some(START + secs(10)));
     bus.advance(secs(10) - millis(1));
@@ -24,7 +24,7 @@ fn a_message_expires_at_its_instant() {
 }
 
 #[test]
-fn a_late_timer_does_not_move_the_instant() {
+fn a_late_timer_does_not_change_the_expiry_instant() {
     let mut bus = bus().with_ttl("a", secs(10));
     bus.send_with_ttl("b", secs(20));
     bus.pass(secs(500));
@@ -34,14 +34,14 @@ fn a_late_timer_does_not_move_the_instant() {
 }
 
 #[test]
-fn messages_without_time_to_live_stay_for_ever() {
+fn a_message_without_time_to_live_never_expires() {
     let mut bus = bus().with(&["a"]);
     bus.advance(secs(1_000_000_000));
     assert_eq!(bus.queued(), ["a"]);
 }
 
 #[test]
-fn the_default_applies_to_messages_that_bring_none_and_is_the_ceiling_for_the_others() {
+fn the_queues_time_to_live_is_default_and_maximum_for_messages() {
     let mut bus = rules()
         .default_time_to_live(secs(20))
         .bus()
@@ -55,7 +55,7 @@ fn the_default_applies_to_messages_that_bring_none_and_is_the_ceiling_for_the_ot
 }
 
 #[test]
-fn what_expires_is_dead_lettered_where_the_queue_says_so() {
+fn an_expired_message_is_dead_lettered_if_the_queue_is_configured_so() {
     let mut bus = rules()
         .dead_lettering_on_expiration()
         .bus()
@@ -74,7 +74,7 @@ fn what_expires_is_dead_lettered_where_the_queue_says_so() {
 }
 
 #[test]
-fn a_lock_protects_from_expiry() {
+fn a_locked_message_does_not_expire() {
     let mut bus = bus().with_ttl("a", secs(10));
     let (_, delivery) = bus.receive_first();
     assert_eq!(
@@ -93,7 +93,7 @@ fn a_lock_protects_from_expiry() {
 }
 
 #[test]
-fn a_renewed_lock_goes_on_protecting() {
+fn a_renewed_lock_protects_a_message_from_expiry() {
     let mut bus = bus().with_ttl("a", secs(10));
     let (_, delivery) = bus.receive_first();
     for _ in 0..5 {
@@ -104,7 +104,7 @@ fn a_renewed_lock_goes_on_protecting() {
 }
 
 #[test]
-fn a_message_that_outlived_its_time_under_a_lock_leaves_when_the_lock_ends() {
+fn a_message_past_its_time_to_live_expires_when_its_lock_ends() {
     type End = fn(&mut Bus, &servicebus_broker::Delivery) -> Result<(), SettleError>;
     let ends: [(End, u64); 3] = [
         (|bus, delivery| bus.abandon(delivery), 30),
@@ -129,7 +129,7 @@ fn a_message_that_outlived_its_time_under_a_lock_leaves_when_the_lock_ends() {
 }
 
 #[test]
-fn a_message_whose_lock_ends_in_time_expires_later() {
+fn a_message_abandoned_before_its_expiry_expires_at_its_instant() {
     let mut bus = bus().with_ttl("a", secs(10));
     let (_, delivery) = bus.receive_first();
     bus.advance(secs(5));
@@ -140,7 +140,7 @@ fn a_message_whose_lock_ends_in_time_expires_later() {
 }
 
 #[test]
-fn expiry_wins_over_the_delivery_limit() {
+fn expiry_takes_precedence_over_the_delivery_limit() {
     for abandoned in [true, false] {
         let mut bus = rules()
             .max_delivery_count(1)
@@ -161,7 +161,7 @@ fn expiry_wins_over_the_delivery_limit() {
 }
 
 #[test]
-fn expiry_and_the_end_of_the_lock_at_one_instant() {
+fn a_message_expires_when_its_lock_ends_at_the_expiry_instant() {
     let mut bus = rules().max_delivery_count(1).bus().with_ttl("a", secs(60));
     bus.receive_first();
     bus.advance(secs(60));
@@ -170,7 +170,7 @@ fn expiry_and_the_end_of_the_lock_at_one_instant() {
 }
 
 #[test]
-fn a_reserved_message_expires_and_its_credit_stays() {
+fn an_expired_reserved_message_leaves_the_credit_of_its_receiver() {
     let mut bus = bus().with_ttl("a", secs(10));
     let receiver = bus.receiver_with_credit(1);
     assert_eq!(bus.reserved(receiver), 1);
@@ -181,7 +181,7 @@ fn a_reserved_message_expires_and_its_credit_stays() {
 }
 
 #[test]
-fn a_received_message_shows_what_applies() {
+fn a_received_message_shows_the_effective_time_to_live() {
     let mut bus = rules().default_time_to_live(secs(20)).bus().with(&["none"]);
     bus.send_with_ttl("less", secs(10));
     bus.send_with_ttl("more", secs(30));
@@ -195,7 +195,7 @@ fn a_received_message_shows_what_applies() {
 }
 
 #[test]
-fn a_peeked_message_shows_a_time_to_live_only_if_it_brought_one() {
+fn a_peeked_message_shows_a_time_to_live_only_if_it_was_sent_with_one() {
     let mut bus = rules().default_time_to_live(secs(20)).bus().with(&["none"]);
     bus.send_with_ttl("less", secs(10));
     bus.send_with_ttl("more", secs(30));
@@ -208,7 +208,7 @@ fn a_peeked_message_shows_a_time_to_live_only_if_it_brought_one() {
 }
 
 #[test]
-fn where_nothing_applies_nothing_is_shown() {
+fn a_received_message_without_time_to_live_shows_none() {
     let mut bus = bus().with(&["a"]);
     let receiver = bus.receiver();
     let properties = bus.receive_one(receiver).broker_properties;
@@ -229,7 +229,7 @@ fn expired_at(bus: &Bus) -> Vec<Timestamp> {
 }
 
 #[test]
-fn without_a_receiver_an_expired_message_stays_and_is_counted() {
+fn an_expired_message_without_a_receiver_stays_and_is_counted() {
     let mut bus = on_receive().with_ttl("a", secs(10));
     bus.advance(secs(1_000));
     assert_eq!(
@@ -251,7 +251,7 @@ fn a_link_without_credit_is_not_a_receiver() {
 }
 
 #[test]
-fn it_leaves_when_credit_comes_and_is_not_delivered() {
+fn an_expired_message_leaves_when_a_receiver_grants_credit() {
     let mut bus = on_receive().with_ttl("a", secs(10));
     bus.send("b");
     let receiver = bus.receiver();
@@ -267,7 +267,7 @@ fn it_leaves_when_credit_comes_and_is_not_delivered() {
 }
 
 #[test]
-fn with_an_active_receiver_it_leaves_at_its_instant() {
+fn a_message_expires_on_time_while_a_receiver_is_active() {
     let mut bus = on_receive();
     bus.receiver_with_credit(5);
     bus.send_with_ttl("a", secs(10));
@@ -283,7 +283,7 @@ fn with_an_active_receiver_it_leaves_at_its_instant() {
 }
 
 #[test]
-fn a_late_timer_does_not_move_the_instant_while_a_receiver_is_active() {
+fn a_late_timer_does_not_change_the_expiry_with_an_active_receiver() {
     let mut bus = on_receive();
     bus.receiver_with_credit(5);
     bus.send_with_ttl("a", secs(10));
@@ -293,7 +293,7 @@ fn a_late_timer_does_not_move_the_instant_while_a_receiver_is_active() {
 }
 
 #[test]
-fn what_is_due_before_the_credit_goes_happens_before_it_goes() {
+fn an_expiry_due_before_the_credit_is_withdrawn_takes_place() {
     let mut bus = on_receive();
     let receiver = bus.receiver_with_credit(5);
     bus.send_with_ttl("a", secs(10));
@@ -303,7 +303,7 @@ fn what_is_due_before_the_credit_goes_happens_before_it_goes() {
 }
 
 #[test]
-fn a_receiver_without_credit_is_no_longer_active() {
+fn a_receiver_whose_credit_is_used_up_is_not_active() {
     let mut bus = on_receive().with(&["b"]);
     bus.send_with_ttl("a", secs(10));
     let receiver = bus.receiver_with_credit(1);
@@ -315,7 +315,7 @@ fn a_receiver_without_credit_is_no_longer_active() {
 }
 
 #[test]
-fn a_closed_receiver_is_not_active() {
+fn a_detached_receiver_is_not_active() {
     let mut bus = on_receive().with_ttl("a", secs(10));
     let receiver = bus.receiver_with_credit(5);
     bus.close(receiver);
@@ -324,7 +324,7 @@ fn a_closed_receiver_is_not_active() {
 }
 
 #[test]
-fn a_message_found_expired_when_its_lock_ends_leaves_at_once() {
+fn an_expired_message_leaves_when_its_lock_ends() {
     let mut bus = on_receive().with_ttl("a", secs(10));
     bus.send_with_ttl("b", secs(10));
     let receiver = bus.receiver();
@@ -338,7 +338,7 @@ fn a_message_found_expired_when_its_lock_ends_leaves_at_once() {
 }
 
 #[test]
-fn receivers_of_dead_letters_are_not_receivers_of_the_queue() {
+fn a_receiver_of_dead_letters_does_not_let_active_messages_expire() {
     let mut bus = on_receive().with_ttl("a", secs(10));
     let receiver = bus.dead_letter_receiver();
     bus.credit(receiver, 5);
@@ -347,7 +347,7 @@ fn receivers_of_dead_letters_are_not_receivers_of_the_queue() {
 }
 
 #[test]
-fn a_queue_that_begins_to_forward_lets_them_go_then_and_not_in_the_past() {
+fn a_queue_set_to_forward_expires_messages_at_that_instant() {
     let mut bus = on_receive().with_ttl("a", secs(10));
     bus.advance(secs(30));
     assert_eq!(bus.queued(), ["a"]);

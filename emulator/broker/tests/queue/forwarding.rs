@@ -10,7 +10,7 @@ use crate::world::World;
 const TRANSFER: SubQueue = SubQueue::TransferDeadLetter;
 
 #[test]
-fn what_is_sent_to_the_first_arrives_in_the_last_in_order() {
+fn messages_are_forwarded_along_a_chain_in_order() {
     let mut world = World::chain(&["a", "b", "c"]);
     for id in ["1", "2", "3"] {
         world.send("a", id);
@@ -21,7 +21,7 @@ fn what_is_sent_to_the_first_arrives_in_the_last_in_order() {
 }
 
 #[test]
-fn a_batch_that_is_larger_than_what_is_carried_at_a_time_keeps_its_order() {
+fn a_batch_larger_than_one_transfer_is_forwarded_in_order() {
     let mut world = World::chain(&["a", "b"]);
     let ids: Vec<String> = (0..200).map(|number| number.to_string()).collect();
     let messages: Vec<_> = ids.iter().map(|id| message(id)).collect();
@@ -30,7 +30,7 @@ fn a_batch_that_is_larger_than_what_is_carried_at_a_time_keeps_its_order() {
 }
 
 #[test]
-fn a_forwarded_message_remembers_where_it_entered_and_nothing_else() {
+fn a_forwarded_message_keeps_only_its_enqueued_sequence_number() {
     let mut world = World::chain(&["a", "b", "c"]);
     world.send("b", "before");
     world.send("a", "before");
@@ -45,7 +45,7 @@ fn a_forwarded_message_remembers_where_it_entered_and_nothing_else() {
 }
 
 #[test]
-fn deliveries_begin_again_behind_a_forward() {
+fn the_delivery_count_restarts_after_a_forward() {
     let mut world = World::new();
     world.declare("b", rules());
     world.declare("a", rules());
@@ -67,7 +67,7 @@ fn four_forwards_are_allowed() {
 }
 
 #[test]
-fn the_fifth_ends_in_the_transfer_dead_letters_of_the_fifth_queue() {
+fn the_fifth_forward_is_a_transfer_dead_letter_of_the_fifth_queue() {
     let mut world = World::chain(&["q1", "q2", "q3", "q4", "q5", "q6"]);
     world.send("q1", "1");
     world.send("q2", "2");
@@ -83,7 +83,7 @@ fn the_fifth_ends_in_the_transfer_dead_letters_of_the_fifth_queue() {
 }
 
 #[test]
-fn a_cycle_ends_by_its_hops() {
+fn a_forwarding_cycle_ends_at_the_hop_limit() {
     let mut world = World::new();
     world.declare("a", rules().forward_to("b"));
     world.declare("b", rules().forward_to("a"));
@@ -94,7 +94,7 @@ fn a_cycle_ends_by_its_hops() {
 }
 
 #[test]
-fn what_a_target_cannot_take_is_kept_with_the_reason() {
+fn a_message_refused_by_the_target_is_a_transfer_dead_letter() {
     let missing = World::new();
     let mut disabled = World::new();
     disabled.declare("b", rules().status(EntityStatus::Disabled));
@@ -122,7 +122,7 @@ fn what_a_target_cannot_take_is_kept_with_the_reason() {
 }
 
 #[test]
-fn they_go_to_the_ordinary_dead_letters_where_the_namespace_says_so() {
+fn failed_forwards_are_dead_lettered_if_the_namespace_is_configured_so() {
     let mut world = World::new();
     world.declare(
         "a",
@@ -134,7 +134,7 @@ fn they_go_to_the_ordinary_dead_letters_where_the_namespace_says_so() {
 }
 
 #[test]
-fn a_target_that_fills_up_takes_what_fits() {
+fn a_target_that_fills_up_takes_the_messages_that_fit() {
     let mut world = World::new();
     world.declare("b", rules().of_one_megabyte());
     world.declare("a", rules().forward_to("b"));
@@ -146,7 +146,7 @@ fn a_target_that_fills_up_takes_what_fits() {
 }
 
 #[test]
-fn a_deleted_target_takes_nothing_any_more() {
+fn messages_for_a_deleted_target_are_transfer_dead_letters() {
     let mut world = World::chain(&["a", "b"]);
     world.send("a", "1");
     world.delete("b");
@@ -158,7 +158,7 @@ fn a_deleted_target_takes_nothing_any_more() {
 }
 
 #[test]
-fn time_to_live_begins_again_at_the_target() {
+fn the_time_to_live_restarts_at_the_forwarding_target() {
     let mut world = World::new();
     world.declare("b", rules());
     world.declare("a", rules());
@@ -175,7 +175,7 @@ fn time_to_live_begins_again_at_the_target() {
 }
 
 #[test]
-fn the_target_has_a_ceiling_of_its_own() {
+fn the_default_time_to_live_of_the_target_limits_forwarded_messages() {
     let mut world = World::new();
     world.declare("b", rules().default_time_to_live(secs(5)));
     world.declare("a", rules().forward_to("b"));
@@ -187,7 +187,7 @@ fn the_target_has_a_ceiling_of_its_own() {
 }
 
 #[test]
-fn a_target_drops_duplicates_of_what_it_knows() {
+fn a_forwarding_target_drops_duplicates() {
     let mut world = World::new();
     world.declare("b", rules().duplicate_detection(secs(60)));
     world.declare("a", rules().forward_to("b"));
@@ -199,7 +199,7 @@ fn a_target_drops_duplicates_of_what_it_knows() {
 }
 
 #[test]
-fn what_waits_goes_on_when_forwarding_is_set_and_stays_when_it_is_unset() {
+fn messages_are_forwarded_when_forward_to_is_set_and_stay_when_unset() {
     let mut world = World::new();
     world.declare("b", rules());
     world.declare("a", rules());
@@ -217,7 +217,7 @@ fn what_waits_goes_on_when_forwarding_is_set_and_stays_when_it_is_unset() {
 }
 
 #[test]
-fn what_was_locked_goes_on_too() {
+fn locked_messages_are_forwarded_when_forward_to_is_set() {
     let mut world = World::new();
     world.declare("b", rules());
     world.declare("a", rules());
@@ -229,7 +229,7 @@ fn what_was_locked_goes_on_too() {
 }
 
 #[test]
-fn what_is_deferred_stays_where_it_is() {
+fn deferred_messages_are_not_forwarded() {
     let mut world = World::new();
     world.declare("b", rules());
     world.declare("a", rules());
@@ -270,7 +270,7 @@ fn a_scheduled_message_is_forwarded_when_it_becomes_active() {
 }
 
 #[test]
-fn what_went_on_is_recorded_with_its_target() {
+fn a_forwarded_event_has_the_target() {
     let mut world = World::chain(&["a", "b"]);
     world.send("a", "1");
     let last = world.events.iter().last().unwrap();
@@ -281,7 +281,7 @@ fn what_went_on_is_recorded_with_its_target() {
 }
 
 #[test]
-fn a_queue_that_forwards_to_itself_ends_by_its_hops() {
+fn a_queue_that_forwards_to_itself_stops_at_the_hop_limit() {
     let mut world = World::new();
     world.declare("a", rules().forward_to("a"));
     for id in ["1", "2"] {
@@ -297,7 +297,7 @@ fn a_queue_that_forwards_to_itself_ends_by_its_hops() {
 }
 
 #[test]
-fn a_subscription_that_forwards_to_its_own_topic_ends_by_its_hops() {
+fn a_subscription_forwarding_to_its_own_topic_stops_at_the_hop_limit() {
     let mut world = World::new();
     world.declare_topic("t", |_| {});
     let own = "t/Subscriptions/a";
@@ -307,7 +307,7 @@ fn a_subscription_that_forwards_to_its_own_topic_ends_by_its_hops() {
 }
 
 #[test]
-fn an_entity_with_sessions_forwards_what_has_one() {
+fn an_entity_with_sessions_forwards_messages_with_a_session_id() {
     let mut world = World::new();
     world.declare("b", rules().sessions());
     world.declare("a", rules().sessions().forward_to("b"));

@@ -19,7 +19,7 @@ fn is_deleted(bus: &Bus) -> bool {
 }
 
 #[test]
-fn a_queue_that_is_not_used_asks_to_be_deleted_once() {
+fn an_idle_queue_requests_its_deletion_once() {
     let mut bus = bus();
     assert_eq!(bus.next_deadline(), Some(START + secs(IDLE)));
     bus.advance(secs(IDLE) - millis(1));
@@ -34,14 +34,14 @@ fn a_queue_that_is_not_used_asks_to_be_deleted_once() {
 }
 
 #[test]
-fn without_the_setting_it_stays() {
+fn a_queue_without_auto_delete_on_idle_stays() {
     let mut bus = crate::bus::bus();
     bus.advance(secs(1_000_000_000));
     assert!(bus.effects.is_empty());
 }
 
 #[test]
-fn every_use_counts() {
+fn every_use_of_a_queue_restarts_its_idle_time() {
     type Use = fn(&mut Bus);
     let uses: [(&str, Use); 10] = [
         ("send", |bus| {
@@ -93,7 +93,7 @@ fn every_use_counts() {
 }
 
 #[test]
-fn what_time_brings_about_is_no_use() {
+fn expiries_and_lock_ends_do_not_restart_the_idle_time() {
     let mut bus = bus().with_ttl("a", secs(200));
     bus.send("b");
     let receiver = bus.receiver();
@@ -103,7 +103,7 @@ fn what_time_brings_about_is_no_use() {
 }
 
 #[test]
-fn looking_unnoticed_is_no_use() {
+fn reading_the_counts_does_not_restart_the_idle_time() {
     let mut bus = bus();
     bus.advance(secs(IDLE - 1));
     bus.counts();
@@ -112,7 +112,7 @@ fn looking_unnoticed_is_no_use() {
 }
 
 #[test]
-fn a_receiver_with_credit_keeps_it_at_every_store() {
+fn a_receiver_with_credit_at_any_sub_queue_keeps_the_queue() {
     for store in SubQueue::ALL {
         let mut bus = bus();
         let receiver = bus.open(store, servicebus_broker::ReceiveMode::PeekLock);
@@ -128,7 +128,7 @@ fn a_receiver_with_credit_keeps_it_at_every_store() {
 }
 
 #[test]
-fn when_the_receiver_goes_the_time_begins() {
+fn the_idle_time_begins_when_the_last_receiver_detaches() {
     let mut bus = bus();
     let receiver = bus.receiver_with_credit(1);
     bus.advance(secs(10 * IDLE));
@@ -140,7 +140,7 @@ fn when_the_receiver_goes_the_time_begins() {
 }
 
 #[test]
-fn a_scheduled_message_keeps_it_until_it_is_active_and_then_the_time_begins() {
+fn a_scheduled_message_delays_the_idle_time_until_it_is_active() {
     let mut bus = bus();
     bus.schedule("a", START + secs(10 * IDLE));
     bus.advance(secs(10 * IDLE));
@@ -151,7 +151,7 @@ fn a_scheduled_message_keeps_it_until_it_is_active_and_then_the_time_begins() {
 }
 
 #[test]
-fn a_cancelled_one_does_not() {
+fn a_cancelled_scheduled_message_does_not_keep_the_queue() {
     let mut bus = bus();
     let number = bus.schedule("a", START + secs(10 * IDLE));
     bus.cancel(&[number]).unwrap();
@@ -160,7 +160,7 @@ fn a_cancelled_one_does_not() {
 }
 
 #[test]
-fn it_goes_with_its_messages() {
+fn an_idle_queue_is_deleted_with_its_messages() {
     let mut world = World::new();
     world.declare("a", rules().auto_delete_on_idle(secs(IDLE)));
     world.send("a", "1");
@@ -169,7 +169,7 @@ fn it_goes_with_its_messages() {
 }
 
 #[test]
-fn a_queue_that_forwards_is_never_idle_and_one_that_is_forwarded_to_is_used_by_it() {
+fn a_forwarding_queue_is_never_idle_and_its_forwards_use_the_target() {
     let mut world = World::new();
     world.declare("b", rules().auto_delete_on_idle(secs(IDLE)));
     world.declare("a", rules().forward_to("b"));
@@ -189,7 +189,7 @@ fn a_queue_that_forwards_is_never_idle_and_one_that_is_forwarded_to_is_used_by_i
 }
 
 #[test]
-fn one_that_forwards_dead_letters_keeps_the_setting_and_is_never_idle() {
+fn a_queue_that_forwards_dead_letters_is_never_idle() {
     let mut world = World::new();
     world.declare("dead", rules());
     let forwards = rules().forward_dead_letters_to("dead");
@@ -204,7 +204,7 @@ fn one_that_forwards_dead_letters_keeps_the_setting_and_is_never_idle() {
 }
 
 #[test]
-fn a_setting_that_comes_later_counts_from_its_update() {
+fn auto_delete_on_idle_set_later_counts_from_the_update() {
     let mut bus = crate::bus::bus();
     bus.advance(secs(10 * IDLE));
     bus.update(|queue| queue.auto_delete_on_idle = Some(secs(IDLE)));
@@ -216,7 +216,7 @@ fn a_setting_that_comes_later_counts_from_its_update() {
 }
 
 #[test]
-fn nothing_is_forwarded_to_what_was_idle_for_long_enough() {
+fn a_message_is_not_forwarded_to_a_target_past_its_idle_time() {
     let mut world = World::new();
     world.declare("b", rules().auto_delete_on_idle(secs(IDLE)));
     world.declare("a", rules().forward_to("b"));
@@ -227,7 +227,7 @@ fn nothing_is_forwarded_to_what_was_idle_for_long_enough() {
 }
 
 #[test]
-fn nor_is_anything_sent_to_it() {
+fn a_send_to_a_queue_past_its_idle_time_is_not_found() {
     let mut bus = bus();
     bus.pass(secs(IDLE));
     let refused = bus.post(&message("a")).unwrap_err();

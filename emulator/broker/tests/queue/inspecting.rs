@@ -27,7 +27,7 @@ fn refused(text: &str) -> Result<(), String> {
 }
 
 #[test]
-fn every_message_shows_where_it_is_in_its_life() {
+fn an_inspected_message_shows_its_state() {
     let mut bus = bus();
     let deferred = bus.send_deferred("deferred");
     let scheduled = bus.schedule("scheduled", START + secs(90));
@@ -76,7 +76,7 @@ fn a_message_under_a_session_shows_the_lock_of_the_session() {
 }
 
 #[test]
-fn a_message_is_deleted_unless_a_receiver_has_it() {
+fn a_message_can_be_deleted_unless_it_is_locked() {
     let mut bus = bus().with(&["a", "b"]);
     bus.receive_first();
     let text = "message 1 is locked; it must be neither locked nor about to be forwarded";
@@ -91,7 +91,7 @@ fn a_message_is_deleted_unless_a_receiver_has_it() {
 }
 
 #[test]
-fn a_message_that_is_reserved_is_deleted_before_it_is_taken() {
+fn a_reserved_message_can_be_deleted() {
     let mut bus = bus();
     let receiver = bus.receiver_with_credit(2);
     let number = bus.send("a");
@@ -117,7 +117,7 @@ fn a_message_is_dead_lettered_with_reason_and_description() {
 }
 
 #[test]
-fn a_message_is_in_a_state_in_which_that_can_be_done() {
+fn an_action_on_a_message_in_another_state_is_refused() {
     let mut bus = bus().with(&["a"]);
     let dead_letter = MessageAction::DeadLetter {
         reason: None,
@@ -137,7 +137,7 @@ fn a_message_is_in_a_state_in_which_that_can_be_done() {
 }
 
 #[test]
-fn a_lock_is_lost_as_if_its_time_had_run_out() {
+fn losing_a_lock_counts_as_delivery_like_its_expiry() {
     let mut bus = bus().with(&["a"]);
     let (_, delivery) = bus.receive_first();
     assert_eq!(act(&mut bus, FIRST, &MessageAction::LoseLock), Ok(()));
@@ -151,7 +151,7 @@ fn a_lock_is_lost_as_if_its_time_had_run_out() {
 }
 
 #[test]
-fn what_is_scheduled_or_deferred_can_be_received_at_once() {
+fn activated_scheduled_and_deferred_messages_can_be_received() {
     let mut bus = bus();
     let deferred = bus.send_deferred("deferred");
     let scheduled = bus.schedule("scheduled", START + secs(90));
@@ -165,7 +165,7 @@ fn what_is_scheduled_or_deferred_can_be_received_at_once() {
 }
 
 #[test]
-fn a_deferred_message_of_a_session_goes_back_to_its_session() {
+fn an_activated_deferred_message_returns_to_its_session() {
     let mut bus = sessions();
     let number = bus.send_to("s", "a");
     let receiver = bus.accept("s");
@@ -190,7 +190,7 @@ fn send_again(bus: &mut Bus, message: Message) -> Result<SequenceNumber, Resubmi
     bus.operate(|entity, cx| resubmit(&mut [entity], held, 0, message, cx))
 }
 
-fn bury(bus: &mut Bus) -> Message {
+fn dead_letter_first(bus: &mut Bus) -> Message {
     let act = MessageAction::DeadLetter {
         reason: None,
         description: None,
@@ -202,9 +202,9 @@ fn bury(bus: &mut Bus) -> Message {
 }
 
 #[test]
-fn a_dead_letter_is_sent_again_and_gone_from_where_it_was() {
+fn a_resubmitted_dead_letter_leaves_the_dead_letter_queue() {
     let mut bus = bus().with(&["a"]);
-    let dead = bury(&mut bus);
+    let dead = dead_letter_first(&mut bus);
     assert_eq!(send_again(&mut bus, dead.clone()), Ok(SequenceNumber(2)));
     assert_eq!(bus.queued(), ["a"]);
     assert!(bus.dead_letters().is_empty());
@@ -215,15 +215,15 @@ fn a_dead_letter_is_sent_again_and_gone_from_where_it_was() {
 }
 
 #[test]
-fn a_dead_letter_that_is_not_accepted_stays() {
+fn a_dead_letter_refused_by_the_target_stays() {
     let mut bus = rules().duplicate_detection(secs(600)).bus();
     bus.send("a");
-    let dead = bury(&mut bus);
+    let dead = dead_letter_first(&mut bus);
     let refused = send_again(&mut bus, dead);
     assert_eq!(refused, Err(ResubmitError::Duplicate));
     let mut bus = sessions();
     bus.send_to("s", "a");
-    bury(&mut bus);
+    dead_letter_first(&mut bus);
     let without_session = message("b").message(&mut crate::bus::Counting(0));
     let refused = send_again(&mut bus, without_session);
     assert_eq!(refused, Err(ResubmitError::Target(SendError::NoSession)));

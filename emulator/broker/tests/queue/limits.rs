@@ -43,7 +43,7 @@ fn a_full_queue_refuses_with_its_sizes() {
 }
 
 #[test]
-fn it_can_be_filled_to_the_last_byte() {
+fn a_queue_can_be_filled_to_the_last_byte() {
     let mut bus = small();
     bus.post(&large("a")).unwrap();
     let room = MEGABYTE - bus.counts().size;
@@ -56,7 +56,7 @@ fn it_can_be_filled_to_the_last_byte() {
 }
 
 #[test]
-fn scheduled_and_dead_lettered_messages_count() {
+fn scheduled_and_dead_lettered_messages_count_towards_the_size() {
     let mut bus = small();
     let scheduled = large("scheduled").scheduled_at(START + secs(60));
     bus.post(&scheduled).unwrap();
@@ -73,7 +73,7 @@ fn scheduled_and_dead_lettered_messages_count() {
 }
 
 #[test]
-fn a_full_queue_still_dead_letters() {
+fn a_full_queue_can_dead_letter_messages() {
     let mut bus = small();
     let room = MEGABYTE as usize - 400_100;
     bus.post(&large("a")).unwrap();
@@ -100,7 +100,7 @@ fn a_batch_is_accepted_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_state_counts_by_what_it_has_more_than_the_one_before() {
+fn a_session_state_counts_by_its_growth_towards_the_size() {
     let mut bus = rules().sessions().of_one_megabyte().bus();
     bus.send_to("s", "a");
     bus.accept("s");
@@ -115,7 +115,7 @@ fn a_state_counts_by_what_it_has_more_than_the_one_before() {
 }
 
 #[test]
-fn disabled_is_said_before_full() {
+fn a_disabled_full_queue_reports_that_it_is_disabled() {
     let mut bus = small();
     bus.post_all(&["a", "b"].map(large)).unwrap();
     bus.update(|queue| queue.status = EntityStatus::Disabled);
@@ -124,7 +124,7 @@ fn disabled_is_said_before_full() {
 }
 
 #[test]
-fn an_update_gives_room() {
+fn a_raised_maximum_size_lets_a_full_queue_accept_messages() {
     let mut bus = small();
     bus.post_all(&["a", "b"].map(large)).unwrap();
     bus.update(|queue| queue.max_size_in_megabytes = 2);
@@ -135,7 +135,7 @@ fn an_update_gives_room() {
 }
 
 #[test]
-fn deleting_begins_with_the_first_and_ends_with_the_count_or_the_cut_off() {
+fn a_batch_delete_starts_at_the_oldest_and_ends_at_count_or_cutoff() {
     let mut bus = bus().with(&["1", "2", "3"]);
     bus.advance(secs(10));
     bus.send_all(&["4", "5"]);
@@ -149,7 +149,7 @@ fn deleting_begins_with_the_first_and_ends_with_the_count_or_the_cut_off() {
 }
 
 #[test]
-fn what_a_receiver_has_is_passed_over_and_so_is_what_is_set_aside() {
+fn a_batch_delete_leaves_locked_reserved_and_deferred_messages() {
     let mut bus = bus().with(&["deferred", "locked", "reserved", "ready"]);
     bus.schedule("scheduled", START + secs(60));
     bus.defer_next();
@@ -164,7 +164,7 @@ fn what_a_receiver_has_is_passed_over_and_so_is_what_is_set_aside() {
 }
 
 #[test]
-fn dead_letters_are_deleted_by_when_they_were_enqueued() {
+fn dead_letters_are_batch_deleted_by_their_enqueued_time() {
     let mut bus = bus().with(&["old"]);
     bus.advance(secs(10));
     bus.send("young");
@@ -178,7 +178,7 @@ fn dead_letters_are_deleted_by_when_they_were_enqueued() {
 }
 
 #[test]
-fn the_largest_message_follows_tier_and_entity() {
+fn the_maximum_message_size_depends_on_tier_and_entity() {
     use servicebus_broker::{Entity, NamespaceSettings, Tier};
     let size = |tier, own| {
         let description = EntityDescription {
@@ -213,21 +213,21 @@ fn reserved(rules: Rules) -> Bus {
 }
 
 #[test]
-fn removing_what_is_assigned() {
+fn a_reset_removes_many_reserved_messages() {
     let mut bus = reserved(rules());
     bus.reset();
     assert_eq!(bus.counts().active, 0);
 }
 
 #[test]
-fn expiring_what_is_assigned() {
+fn many_reserved_messages_expire() {
     let mut bus = reserved(rules().default_time_to_live(secs(10)));
     bus.advance(secs(10));
     assert_eq!(bus.counts().active, 0);
 }
 
 #[test]
-fn receivers_that_come_and_go() {
+fn many_receivers_attach_acquire_and_detach() {
     let mut bus = rules().release_on_detach().bus();
     bus.unchecked = true;
     bus.send_all(&vec!["a"; MANY]);
@@ -244,7 +244,7 @@ fn receivers_that_come_and_go() {
 }
 
 #[test]
-fn credit_that_goes_up_and_down() {
+fn many_receivers_raise_and_withdraw_credit() {
     let mut bus = bus();
     bus.unchecked = true;
     let receivers: Vec<_> = (0..2_000).map(|_| bus.receiver()).collect();
@@ -266,7 +266,7 @@ fn credit_that_goes_up_and_down() {
 }
 
 #[test]
-fn locks_that_are_renewed_together() {
+fn many_locks_are_renewed_together() {
     let mut bus = bus();
     bus.unchecked = true;
     bus.send_all(&vec!["a"; MANY]);
@@ -301,13 +301,13 @@ fn a_duplicate_is_accepted_and_dropped() {
 }
 
 #[test]
-fn where_nothing_is_detected_nothing_is_dropped() {
+fn a_queue_without_duplicate_detection_drops_no_message() {
     let mut bus = bus().with(&["a", "a"]);
     assert_eq!(bus.queued(), ["a", "a"]);
 }
 
 #[test]
-fn an_id_is_remembered_when_its_message_is_gone() {
+fn a_received_message_id_stays_in_the_duplicate_window() {
     let mut bus = detecting().with(&["a"]);
     let receiver = bus.deleting_receiver();
     bus.receive_one(receiver);
@@ -315,7 +315,7 @@ fn an_id_is_remembered_when_its_message_is_gone() {
 }
 
 #[test]
-fn the_window_ends_at_its_instant_and_is_not_renewed_by_duplicates() {
+fn a_duplicate_does_not_extend_the_duplicate_window() {
     let mut bus = detecting().with(&["a"]);
     bus.advance(secs(30));
     assert_eq!(bus.send("a"), DROPPED);
@@ -326,13 +326,13 @@ fn the_window_ends_at_its_instant_and_is_not_renewed_by_duplicates() {
 }
 
 #[test]
-fn ids_are_compared_exactly() {
+fn message_ids_are_compared_case_sensitively() {
     let mut bus = detecting().with(&["a", "A", "a ", ""]);
     assert_eq!(bus.queued(), ["a", "A", "a ", ""]);
 }
 
 #[test]
-fn a_batch_is_searched_for_duplicates_of_its_own() {
+fn duplicates_within_one_batch_are_dropped() {
     let mut bus = detecting().with(&["a"]);
     let numbers = bus.send_all(&["b", "a", "b", "c"]);
     assert_eq!(numbers, [2, 0, 0, 3].map(SequenceNumber));
@@ -340,7 +340,7 @@ fn a_batch_is_searched_for_duplicates_of_its_own() {
 }
 
 #[test]
-fn a_refused_batch_leaves_no_trace() {
+fn the_message_ids_of_a_refused_batch_are_not_remembered() {
     let mut bus = rules()
         .duplicate_detection(secs(60))
         .of_one_megabyte()
@@ -351,7 +351,7 @@ fn a_refused_batch_leaves_no_trace() {
 }
 
 #[test]
-fn scheduled_messages_take_part_in_both_directions() {
+fn scheduled_messages_take_part_in_duplicate_detection() {
     let mut bus = detecting();
     bus.schedule("scheduled", START + secs(500));
     assert_eq!(bus.send("scheduled"), DROPPED);
@@ -361,7 +361,7 @@ fn scheduled_messages_take_part_in_both_directions() {
 }
 
 #[test]
-fn the_window_of_a_scheduled_message_counts_from_its_activation() {
+fn the_duplicate_window_of_a_scheduled_message_counts_from_activation() {
     let mut bus = detecting();
     bus.schedule("a", START + secs(500));
     bus.advance(secs(499));
@@ -373,7 +373,7 @@ fn the_window_of_a_scheduled_message_counts_from_its_activation() {
 }
 
 #[test]
-fn the_window_of_a_cancelled_message_counts_from_its_arrival() {
+fn the_duplicate_window_of_a_cancelled_message_counts_from_arrival() {
     let mut bus = detecting();
     let number = bus.schedule("a", START + secs(500));
     bus.advance(secs(59));
@@ -384,7 +384,7 @@ fn the_window_of_a_cancelled_message_counts_from_its_arrival() {
 }
 
 #[test]
-fn a_changed_window_holds_for_what_was_seen_before() {
+fn a_changed_duplicate_window_applies_to_known_message_ids() {
     let mut bus = detecting().with(&["a", "b"]);
     bus.update(|queue| queue.duplicate_detection_history_time_window = secs(120));
     bus.advance(secs(119));
@@ -394,21 +394,21 @@ fn a_changed_window_holds_for_what_was_seen_before() {
 }
 
 #[test]
-fn other_updates_leave_the_memory_alone() {
+fn an_update_of_other_properties_keeps_known_message_ids() {
     let mut bus = detecting().with(&["a"]);
     bus.update(|queue| queue.max_delivery_count = 3);
     assert_eq!(bus.send("a"), DROPPED);
 }
 
 #[test]
-fn a_reset_forgets() {
+fn a_reset_clears_the_known_message_ids() {
     let mut bus = detecting().with(&["a"]);
     bus.reset();
     assert_eq!(bus.send("a"), SequenceNumber(2));
 }
 
 #[test]
-fn at_a_partitioned_queue_the_key_is_part_of_the_id() {
+fn duplicates_in_a_partitioned_queue_have_the_same_partition_key() {
     let mut bus = rules().duplicate_detection(secs(60)).partitioned().bus();
     for message in [
         message("a").partition_key("x"),
@@ -422,7 +422,7 @@ fn at_a_partitioned_queue_the_key_is_part_of_the_id() {
 }
 
 #[test]
-fn elsewhere_it_is_not() {
+fn duplicates_in_a_plain_queue_may_have_other_partition_keys() {
     let mut bus = detecting().with(&["a"]);
     let other = message("a").partition_key("y");
     assert_eq!(bus.post(&other), Ok(DROPPED));

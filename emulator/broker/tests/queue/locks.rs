@@ -6,7 +6,7 @@ use uuid::Uuid;
 use crate::bus::{Bus, MessageBuilder, START, bus, ids, message, millis, rules, secs};
 
 #[test]
-fn a_lock_begins_when_the_message_is_taken() {
+fn a_lock_begins_when_the_message_is_acquired() {
     let mut bus = bus().with(&["a"]);
     let receiver = bus.receiver_with_credit(1);
     bus.advance(secs(10));
@@ -26,7 +26,7 @@ fn a_locked_message_is_not_delivered() {
 }
 
 #[test]
-fn a_lock_that_runs_out_counts_and_gives_the_message_back() {
+fn an_expired_lock_counts_as_delivery_and_returns_the_message() {
     let mut bus = bus().with(&["a"]);
     let (receiver, first) = bus.receive_first();
     assert_eq!(first.broker_properties.delivery_count, 0);
@@ -39,7 +39,7 @@ fn a_lock_that_runs_out_counts_and_gives_the_message_back() {
 }
 
 #[test]
-fn a_lock_is_over_at_its_instant_even_when_no_timer_has_fired() {
+fn a_lock_ends_at_its_instant_before_the_timer_fires() {
     let mut bus = bus().with(&["a"]);
     let (receiver, delivery) = bus.receive_first();
     bus.pass(secs(60));
@@ -53,7 +53,7 @@ fn a_lock_is_over_at_its_instant_even_when_no_timer_has_fired() {
 }
 
 #[test]
-fn a_waiting_receiver_gets_the_message_whose_lock_ran_out() {
+fn a_waiting_receiver_gets_a_message_whose_lock_expired() {
     let mut bus = bus().with(&["a"]);
     let (slow, waiting) = (bus.receiver(), bus.receiver());
     bus.receive_one(slow);
@@ -65,7 +65,7 @@ fn a_waiting_receiver_gets_the_message_whose_lock_ran_out() {
 }
 
 #[test]
-fn a_renewed_lock_lasts_from_now() {
+fn a_renewed_lock_lasts_from_its_renewal() {
     let mut bus = bus().with(&["a"]);
     let (_, delivery) = bus.receive_first();
     bus.advance(secs(59));
@@ -77,7 +77,7 @@ fn a_renewed_lock_lasts_from_now() {
 }
 
 #[test]
-fn a_renewed_lock_ends_later_however_soon() {
+fn a_renewed_lock_always_ends_later_than_before() {
     let mut bus = bus().with(&["a"]);
     let receiver = bus.receiver();
     let token = bus.receive_one(receiver).token;
@@ -88,7 +88,7 @@ fn a_renewed_lock_ends_later_however_soon() {
 }
 
 #[test]
-fn all_locks_are_renewed_or_none() {
+fn a_request_renews_all_locks_or_none() {
     let mut bus = bus().with(&["a", "b", "c"]);
     let receiver = bus.receiver();
     let taken = bus.receive(receiver, 3);
@@ -101,7 +101,7 @@ fn all_locks_are_renewed_or_none() {
 }
 
 #[test]
-fn a_lock_that_is_over_cannot_be_renewed() {
+fn an_expired_lock_cannot_be_renewed() {
     let mut bus = bus().with(&["a"]);
     let receiver = bus.receiver();
     let token = bus.receive_one(receiver).token;
@@ -110,7 +110,7 @@ fn a_lock_that_is_over_cannot_be_renewed() {
 }
 
 #[test]
-fn a_token_of_another_store_locks_nothing_here() {
+fn a_lock_token_of_another_sub_queue_is_unknown() {
     let mut bus = bus().with(&["a", "b"]);
     let (receiver, first) = bus.receive_first();
     bus.dead_letter(&first).unwrap();
@@ -135,7 +135,7 @@ fn a_token_of_another_store_locks_nothing_here() {
 }
 
 #[test]
-fn every_bit_of_a_token_counts() {
+fn a_lock_token_with_one_changed_bit_is_unknown() {
     let mut bus = bus().with(&["a"]);
     let receiver = bus.receiver();
     let token = bus.receive_one(receiver).token;
@@ -168,7 +168,7 @@ fn released_reservations_go_to_other_receivers() {
 }
 
 #[test]
-fn credit_goes_with_its_receiver() {
+fn the_credit_of_a_detached_receiver_is_dropped() {
     let mut bus = bus();
     let gone = bus.receiver_with_credit(5);
     let receiver = bus.receiver_with_credit(1);
@@ -178,7 +178,7 @@ fn credit_goes_with_its_receiver() {
 }
 
 #[test]
-fn locks_outlive_their_receiver() {
+fn locks_outlive_their_detached_receiver() {
     let mut bus = bus().with(&["a", "b"]);
     let gone = bus.receiver();
     let taken = bus.receive(gone, 2);
@@ -193,7 +193,7 @@ fn locks_outlive_their_receiver() {
 }
 
 #[test]
-fn locks_are_released_with_their_receiver_where_the_namespace_says_so() {
+fn locks_are_released_on_detach_if_the_namespace_is_configured_so() {
     let mut bus = rules()
         .release_on_detach()
         .max_delivery_count(1)
@@ -215,7 +215,7 @@ fn locks_are_released_with_their_receiver_where_the_namespace_says_so() {
 }
 
 #[test]
-fn only_locks_that_are_still_held_are_released() {
+fn only_held_locks_are_released_on_detach() {
     let mut bus =
         rules()
             .release_on_detach()
@@ -253,7 +253,7 @@ fn a_released_lock_on_an_expired_message_lets_it_expire() {
 }
 
 #[test]
-fn a_lock_that_has_ended_is_not_released_but_counts() {
+fn a_lock_expired_before_the_detach_counts_as_delivery() {
     let mut bus = rules().release_on_detach().bus().with(&["a"]);
     let (gone, _) = bus.receive_first();
     bus.pass(secs(60));
@@ -296,7 +296,7 @@ fn a_detached_receiver_releases_its_reserved_messages_and_keeps_its_locks() {
 }
 
 #[test]
-fn a_token_leads_to_its_message_while_it_locks() {
+fn a_lock_token_finds_its_message_while_locked() {
     let mut bus = bus().with(&["a", "b"]);
     let receiver = bus.receiver();
     let taken = bus.receive(receiver, 2);
@@ -311,7 +311,7 @@ fn a_token_leads_to_its_message_while_it_locks() {
 }
 
 #[test]
-fn of_very_many_locks_that_end_at_once_none_is_held_on() {
+fn thousands_of_locks_that_end_together_all_end_on_time() {
     let mut bus = bus();
     let messages = (0..5_000).map(|number| message(&number.to_string()));
     bus.post_all(&messages.collect::<Vec<MessageBuilder>>())

@@ -248,7 +248,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn nothing_is_lost_and_nothing_is_there_twice(
+    fn random_steps_neither_lose_nor_duplicate_messages(
         dead_letters in any::<bool>(),
         on_receive in any::<bool>(),
         buries in any::<bool>(),

@@ -17,7 +17,7 @@ fn place(number: SequenceNumber) -> u64 {
 }
 
 #[test]
-fn numbers_carry_the_partition_and_ascend_below_it() {
+fn sequence_numbers_have_the_partition_in_their_upper_bits() {
     let mut bus = bus();
     let messages: Vec<MessageBuilder> = (0..64).map(|n| message(&n.to_string())).collect();
     let numbers: Vec<_> = messages.iter().map(|l| bus.post(l).unwrap()).collect();
@@ -30,14 +30,14 @@ fn numbers_carry_the_partition_and_ascend_below_it() {
 }
 
 #[test]
-fn elsewhere_there_is_none() {
+fn sequence_numbers_of_a_plain_queue_have_no_partition() {
     let mut bus = crate::bus::bus();
     let number = bus.post(&message("a").partition_key("k")).unwrap();
     assert_eq!(number, SequenceNumber(1));
 }
 
 #[test]
-fn a_key_means_one_partition_whichever_kind_of_key_it_is() {
+fn equal_partition_keys_and_session_ids_share_a_partition() {
     let mut bus = bus();
     let messages = [
         message("a").partition_key("k"),
@@ -52,7 +52,7 @@ fn a_key_means_one_partition_whichever_kind_of_key_it_is() {
 }
 
 #[test]
-fn where_duplicates_are_detected_the_id_is_the_key() {
+fn the_message_id_is_the_partition_key_with_duplicate_detection() {
     let mut bus = rules().partitioned().duplicate_detection(secs(20)).bus();
     let first = bus.send("a");
     bus.advance(secs(20));
@@ -72,7 +72,7 @@ fn session_and_partition_key_must_not_differ() {
 }
 
 #[test]
-fn a_batch_has_one_key_and_one_partition() {
+fn a_batch_has_one_partition_key_and_one_partition() {
     let mut bus = bus();
     let mixed = [
         message("a").partition_key("x"),
@@ -104,7 +104,7 @@ fn a_batch_has_one_key_and_one_partition() {
 }
 
 #[test]
-fn messages_show_their_numbers_wherever_they_are_seen() {
+fn partitioned_sequence_numbers_appear_in_peeks_and_deliveries() {
     let mut bus = bus();
     let number = bus.post(&message("a").partition_key("key")).unwrap();
     assert_ne!(partition(number), 0, "otherwise this shows nothing");
@@ -120,7 +120,7 @@ fn messages_show_their_numbers_wherever_they_are_seen() {
 }
 
 #[test]
-fn deferred_messages_are_received_by_these_numbers_and_no_others() {
+fn deferred_messages_need_sequence_numbers_with_the_partition() {
     let mut bus = bus();
     bus.post(&message("a").partition_key("key").time_to_live(secs(10)))
         .unwrap();
@@ -137,7 +137,7 @@ fn deferred_messages_are_received_by_these_numbers_and_no_others() {
 }
 
 #[test]
-fn deferred_messages_of_one_partition_are_received_together() {
+fn deferred_messages_of_one_request_share_a_partition() {
     let mut bus = bus();
     for (id, key) in [("a", "one"), ("b", "one"), ("c", "two")] {
         bus.post(&message(id).partition_key(key)).unwrap();
@@ -150,7 +150,7 @@ fn deferred_messages_of_one_partition_are_received_together() {
 }
 
 #[test]
-fn scheduled_messages_are_cancelled_by_these_numbers_and_no_others() {
+fn cancelling_needs_sequence_numbers_with_the_partition() {
     let mut bus = bus();
     let at = START + secs(60);
     let number = bus
@@ -176,7 +176,7 @@ fn a_scheduled_message_stays_in_its_partition() {
 }
 
 #[test]
-fn peeking_goes_on_behind_the_last_number_seen() {
+fn a_peek_continues_after_the_last_sequence_number() {
     let mut bus = bus();
     for id in ["a", "b", "c"] {
         bus.send(id);

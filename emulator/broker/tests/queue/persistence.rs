@@ -25,7 +25,7 @@ fn is_awaited(world: &mut World) -> Option<bool> {
 }
 
 #[test]
-fn a_client_waits_for_all_but_the_time_of_the_last_use() {
+fn changes_other_than_the_last_use_are_awaited_by_clients() {
     let mut world = World::new();
     world.declare("q", rules());
     world.operate("q", |entity, _| entity.record_changes());
@@ -48,7 +48,7 @@ fn a_client_waits_for_all_but_the_time_of_the_last_use() {
 }
 
 #[test]
-fn sessions_and_messages_are_restored_without_bodies_that_are_left_out() {
+fn sessions_and_messages_are_restored_without_dropped_bodies() {
     let (client, session) = (ClientId(7), SessionName::new("s").expect("it fits"));
     let mut world = World::new();
     world.declare("q", rules().sessions());

@@ -14,7 +14,7 @@ fn the_only(bus: &mut Bus) -> (u64, Option<i32>, u64) {
 }
 
 #[test]
-fn it_is_not_received_before_its_time() {
+fn a_scheduled_message_is_not_received_before_its_time() {
     let mut bus = bus();
     let receiver = bus.receiver_with_credit(2);
     bus.schedule("later", START + secs(60));
@@ -35,7 +35,7 @@ fn it_is_not_received_before_its_time() {
 }
 
 #[test]
-fn it_can_be_peeked_and_is_counted_apart() {
+fn a_scheduled_message_can_be_peeked_and_is_counted_as_scheduled() {
     let mut bus = bus();
     bus.advance(secs(1));
     let number = bus.schedule("a", START + secs(60));
@@ -46,7 +46,7 @@ fn it_can_be_peeked_and_is_counted_apart() {
 }
 
 #[test]
-fn it_becomes_active_under_a_new_number() {
+fn an_activated_message_has_a_new_sequence_number() {
     let mut bus = bus();
     let number = bus.schedule("a", START + secs(60));
     let between = bus.send("b");
@@ -65,7 +65,7 @@ fn it_becomes_active_under_a_new_number() {
 }
 
 #[test]
-fn those_of_one_instant_become_active_in_the_order_they_were_sent() {
+fn messages_scheduled_for_one_instant_are_activated_in_send_order() {
     let mut bus = bus();
     for (id, at) in [("b", 20), ("c", 20), ("a", 10), ("d", 20)] {
         bus.schedule(id, START + secs(at));
@@ -76,7 +76,7 @@ fn those_of_one_instant_become_active_in_the_order_they_were_sent() {
 }
 
 #[test]
-fn its_time_to_live_begins_when_it_becomes_active() {
+fn the_time_to_live_of_a_scheduled_message_begins_at_activation() {
     let mut bus = bus();
     let at = START + secs(300);
     let scheduled = message("a").scheduled_at(at).time_to_live(secs(600));
@@ -92,7 +92,7 @@ fn its_time_to_live_begins_when_it_becomes_active() {
 }
 
 #[test]
-fn it_does_not_expire_before() {
+fn a_scheduled_message_does_not_expire_before_activation() {
     let mut bus = rules().default_time_to_live(secs(10)).bus();
     bus.schedule("a", START + secs(300));
     bus.advance(secs(299));
@@ -104,7 +104,7 @@ fn it_does_not_expire_before() {
 }
 
 #[test]
-fn a_late_timer_does_not_move_the_instants() {
+fn a_late_timer_does_not_change_activation_and_expiry_instants() {
     let mut bus = bus();
     let scheduled = message("a").scheduled_at(START + secs(10));
     bus.post(&scheduled.time_to_live(secs(5))).unwrap();
@@ -119,7 +119,7 @@ fn a_late_timer_does_not_move_the_instants() {
 }
 
 #[test]
-fn a_time_that_is_past_or_now_means_at_once() {
+fn a_scheduled_time_in_the_past_or_present_activates_at_once() {
     let mut bus = bus();
     for at in [START - secs(10), START] {
         bus.schedule("a", at);
@@ -134,7 +134,7 @@ fn a_time_that_is_past_or_now_means_at_once() {
 }
 
 #[test]
-fn numbers_of_a_batch_come_in_order() {
+fn sequence_numbers_of_a_scheduled_batch_ascend() {
     let mut bus = bus();
     let at = START + secs(60);
     let messages = [
@@ -161,7 +161,7 @@ fn a_cancelled_message_is_never_delivered() {
 }
 
 #[test]
-fn only_what_is_scheduled_can_be_cancelled_and_all_or_none() {
+fn only_scheduled_messages_can_be_cancelled_all_or_none() {
     let mut bus = bus();
     let active = bus.send("active");
     let scheduled = bus.schedule("a", START + secs(60));
@@ -178,7 +178,7 @@ fn only_what_is_scheduled_can_be_cancelled_and_all_or_none() {
 }
 
 #[test]
-fn what_is_named_twice_is_already_being_cancelled() {
+fn a_cancel_request_with_a_repeated_number_is_refused() {
     let mut bus = bus();
     let numbers = ["a", "b"].map(|id| bus.schedule(id, START + secs(60)));
     let refused = bus.cancel(&[numbers[0], numbers[1], numbers[0]]);
@@ -190,7 +190,7 @@ fn what_is_named_twice_is_already_being_cancelled() {
 }
 
 #[test]
-fn what_has_become_active_cannot_be_cancelled_by_either_number() {
+fn an_activated_message_cannot_be_cancelled_by_either_number() {
     let mut bus = bus();
     let number = bus.schedule("a", START + secs(60));
     bus.pass(secs(60));
@@ -202,7 +202,7 @@ fn what_has_become_active_cannot_be_cancelled_by_either_number() {
 }
 
 #[test]
-fn a_reset_removes_what_is_scheduled() {
+fn a_reset_removes_scheduled_messages() {
     let mut bus = bus();
     bus.schedule("a", START + secs(60));
     bus.reset();

@@ -15,7 +15,7 @@ impl Bus {
 }
 
 #[test]
-fn it_takes_what_it_selects_in_order_and_leaves_the_rest() {
+fn a_selecting_receiver_gets_only_its_matches_in_order() {
     let mut bus = bus();
     let even = bus.selecting("n / 2 * 2 = n");
     bus.send_numbered(0..4);
@@ -28,7 +28,7 @@ fn it_takes_what_it_selects_in_order_and_leaves_the_rest() {
 }
 
 #[test]
-fn each_has_its_own_and_they_take_turns_for_what_both_select() {
+fn overlapping_selecting_receivers_share_common_matches_in_turn() {
     let mut bus = bus();
     let low = bus.selecting("n < 6");
     let high = bus.selecting("n >= 4");
@@ -44,7 +44,7 @@ fn each_has_its_own_and_they_take_turns_for_what_both_select() {
 }
 
 #[test]
-fn what_was_given_back_is_looked_at_again() {
+fn a_selecting_receiver_evaluates_returned_messages_again() {
     let mut bus = bus();
     bus.send_numbered(0..3);
     let all = bus.receiver_with_credit(3);
@@ -66,7 +66,7 @@ fn what_was_given_back_is_looked_at_again() {
 }
 
 #[test]
-fn how_often_a_message_was_delivered_is_selected_by() {
+fn a_selector_may_compare_the_delivery_count() {
     let mut bus = bus();
     bus.send_numbered(0..2);
     let all = bus.receiver_with_credit(1);
@@ -78,7 +78,7 @@ fn how_often_a_message_was_delivered_is_selected_by() {
 }
 
 #[test]
-fn a_receiver_whose_lock_ended_is_served_last() {
+fn a_selecting_receiver_whose_lock_ended_is_served_last() {
     let mut bus = bus();
     let first = bus.selecting("n = 0");
     bus.credit(first, 1);
@@ -96,7 +96,7 @@ fn a_receiver_whose_lock_ended_is_served_last() {
 }
 
 #[test]
-fn one_operation_looks_at_a_bounded_number_and_the_next_goes_on() {
+fn one_operation_evaluates_a_limited_number_of_messages() {
     let mut bus = bus();
     bus.send_numbered(0..5_000);
     let last = bus.selecting("n = 4999");
@@ -117,7 +117,7 @@ fn one_operation_looks_at_a_bounded_number_and_the_next_goes_on() {
 }
 
 #[test]
-fn many_that_come_back_are_all_seen_again() {
+fn many_returned_messages_are_all_evaluated_again() {
     let mut bus = bus();
     bus.send_numbered(0..3_000);
     let all = bus.receiver_with_credit(3_000);
@@ -139,7 +139,7 @@ fn many_that_come_back_are_all_seen_again() {
 }
 
 #[test]
-fn of_many_that_have_to_look_again_one_is_woken_at_a_time() {
+fn selecting_receivers_that_must_rescan_are_notified_one_by_one() {
     let mut bus = bus();
     bus.send_numbered(0..3_000);
     let all = bus.receiver_with_credit(3_000);
@@ -167,7 +167,7 @@ fn of_many_that_have_to_look_again_one_is_woken_at_a_time() {
 
 /// As where faults are scripted, and each delivery is looked at before it is taken.
 #[test]
-fn one_that_looks_before_it_takes_goes_on_as_often_as_it_is_woken() {
+fn a_receiver_that_checks_before_acquiring_continues_when_notified() {
     let mut bus = bus();
     bus.send_numbered(0..5_000);
     let last = bus.selecting("n = 4999");

@@ -13,7 +13,7 @@ use crate::bus::{bus, ids, message, rules, secs, text};
 use crate::world::World;
 
 #[test]
-fn completed_messages_are_gone() {
+fn completed_messages_are_removed() {
     let mut bus = bus().with(&["a"]);
     let (_, delivery) = bus.receive_first();
     assert_eq!(bus.complete(&delivery), Ok(()));
@@ -23,7 +23,7 @@ fn completed_messages_are_gone() {
 }
 
 #[test]
-fn settling_twice_means_that_the_lock_is_lost() {
+fn a_second_settlement_of_a_delivery_is_a_lost_lock() {
     let mut bus = bus().with(&["a"]);
     let (_, delivery) = bus.receive_first();
     bus.complete(&delivery).unwrap();
@@ -32,7 +32,7 @@ fn settling_twice_means_that_the_lock_is_lost() {
 }
 
 #[test]
-fn an_old_token_does_not_settle_a_new_delivery() {
+fn an_earlier_lock_token_does_not_settle_a_new_delivery() {
     let mut bus = bus().with(&["a"]);
     let (receiver, first) = bus.receive_first();
     bus.abandon(&first).unwrap();
@@ -42,7 +42,7 @@ fn an_old_token_does_not_settle_a_new_delivery() {
 }
 
 #[test]
-fn tokens_out_of_the_blue_settle_nothing() {
+fn unknown_lock_tokens_settle_nothing() {
     let mut bus = bus().with(&["a"]);
     for bits in [0, u128::MAX, 1, 0x1234_5678 << 64] {
         let token = LockToken::from(Uuid::from_u128(bits));
@@ -52,7 +52,7 @@ fn tokens_out_of_the_blue_settle_nothing() {
 }
 
 #[test]
-fn an_abandoned_delivery_counts_and_the_message_is_served_first() {
+fn an_abandoned_message_is_counted_and_delivered_first() {
     let mut bus = bus().with(&["a", "b"]);
     let (receiver, delivery) = bus.receive_first();
     bus.abandon(&delivery).unwrap();
@@ -63,7 +63,7 @@ fn an_abandoned_delivery_counts_and_the_message_is_served_first() {
 }
 
 #[test]
-fn a_released_delivery_does_not_count_and_the_message_goes_back_to_its_place() {
+fn a_released_message_is_not_counted_and_keeps_its_order() {
     let mut bus = bus().with(&["a", "b", "c"]);
     let receiver = bus.receiver();
     let taken = bus.receive(receiver, 2);
@@ -79,7 +79,7 @@ fn a_released_delivery_does_not_count_and_the_message_goes_back_to_its_place() {
 }
 
 #[test]
-fn releasing_never_ends_in_the_dead_letters() {
+fn releasing_a_message_never_dead_letters_it() {
     let mut bus = rules().max_delivery_count(1).bus().with(&["a"]);
     let receiver = bus.receiver();
     for _ in 0..5 {
@@ -90,7 +90,7 @@ fn releasing_never_ends_in_the_dead_letters() {
 }
 
 #[test]
-fn properties_that_are_set_when_abandoning_are_shown_on_the_next_delivery() {
+fn properties_set_by_an_abandon_appear_on_the_next_delivery() {
     let mut bus = bus().with(&["a"]);
     let receiver = bus.receiver();
     for (name, value) in [("attempt", "1"), ("node", "x"), ("attempt", "2")] {
@@ -107,7 +107,7 @@ fn properties_that_are_set_when_abandoning_are_shown_on_the_next_delivery() {
 }
 
 #[test]
-fn receive_and_delete_removes_without_lock_and_cannot_be_undone() {
+fn a_message_received_and_deleted_cannot_be_settled() {
     let mut bus = bus().with(&["a", "b"]);
     let receiver = bus.deleting_receiver();
     let delivery = bus.receive_one(receiver);
@@ -121,7 +121,7 @@ fn receive_and_delete_removes_without_lock_and_cannot_be_undone() {
 }
 
 #[test]
-fn every_delivery_has_a_token_of_its_own() {
+fn every_delivery_has_its_own_lock_token() {
     let mut bus = bus().with(&["a", "b"]);
     let (locking, deleting) = (bus.receiver(), bus.deleting_receiver());
     let taken = [bus.receive_one(deleting), bus.receive_one(locking)];
@@ -129,7 +129,7 @@ fn every_delivery_has_a_token_of_its_own() {
 }
 
 #[test]
-fn what_happens_to_a_message_is_recorded_in_order() {
+fn the_events_of_a_message_are_recorded_in_order() {
     let mut bus = bus().with(&["a"]);
     let (receiver, first) = bus.receive_first();
     bus.abandon(&first).unwrap();
@@ -153,7 +153,7 @@ fn what_happens_to_a_message_is_recorded_in_order() {
 }
 
 #[test]
-fn what_is_removed_while_it_is_carried_is_not_missed() {
+fn a_reset_during_a_transfer_does_not_fail_the_transfer() {
     let mut world = World::chain(&["a", "b"]);
     world.interrupt_before("b", |world| {
         world.operate("a", Entity::reset);
@@ -166,7 +166,7 @@ fn what_is_removed_while_it_is_carried_is_not_missed() {
 }
 
 #[test]
-fn what_is_carried_while_forwarding_is_unset_has_left() {
+fn a_transfer_in_progress_completes_after_forward_to_is_unset() {
     let mut world = World::chain(&["a", "b"]);
     world.interrupt_before("b", |world| {
         world.update("a", |queue| queue.forward_to = None);
@@ -178,7 +178,7 @@ fn what_is_carried_while_forwarding_is_unset_has_left() {
 }
 
 #[test]
-fn a_source_that_is_deleted_while_it_is_carried_from_is_not_missed() {
+fn deleting_the_source_during_a_transfer_does_not_fail_the_transfer() {
     let mut world = World::chain(&["a", "b"]);
     world.interrupt_before("b", |world| {
         world.delete("a");
@@ -191,7 +191,7 @@ fn a_source_that_is_deleted_while_it_is_carried_from_is_not_missed() {
 }
 
 #[test]
-fn what_is_carried_by_the_name_of_another_is_not_taken_for_its_own() {
+fn a_recreated_source_does_not_complete_transfers_of_its_predecessor() {
     let mut world = World::chain(&["a", "b"]);
     world.interrupt_before("b", |world| {
         world.delete("a");
@@ -211,7 +211,7 @@ fn what_is_carried_by_the_name_of_another_is_not_taken_for_its_own() {
 }
 
 #[test]
-fn what_the_old_target_refuses_goes_to_the_new_one() {
+fn a_message_refused_by_the_old_target_goes_to_the_new_target() {
     let mut world = World::new();
     world.declare("a", rules().forward_to("missing"));
     world.declare("b", rules());
@@ -222,7 +222,7 @@ fn what_the_old_target_refuses_goes_to_the_new_one() {
 }
 
 #[test]
-fn a_refused_dead_letter_goes_to_the_new_target() {
+fn a_dead_letter_refused_by_the_old_target_goes_to_the_new_target() {
     let mut world = World::new();
     world.declare("a", rules().forward_dead_letters_to("missing"));
     world.declare("b", rules());
@@ -237,7 +237,7 @@ fn a_refused_dead_letter_goes_to_the_new_target() {
 }
 
 #[test]
-fn what_is_sent_while_others_are_carried_follows_them() {
+fn a_message_sent_during_a_transfer_is_forwarded_after_it() {
     let mut world = World::chain(&["a", "b"]);
     world.interrupt_before("b", |world| {
         world.send("a", "2");
@@ -248,7 +248,7 @@ fn what_is_sent_while_others_are_carried_follows_them() {
 }
 
 #[test]
-fn nothing_expires_that_is_carried() {
+fn a_message_in_transfer_does_not_expire_at_its_source() {
     let mut world = World::chain(&["a", "b"]);
     world.interrupt_before("b", |world| world.advance(secs(10)));
     let short = message("1").time_to_live(secs(10));

@@ -14,7 +14,7 @@ fn set(bus: &mut Bus, status: EntityStatus) {
 }
 
 #[test]
-fn each_status_allows_what_its_name_says() {
+fn each_entity_status_allows_its_operations() {
     for (status, sends, receives) in [
         (EntityStatus::Active, true, true),
         (EntityStatus::SendDisabled, false, true),
@@ -37,7 +37,7 @@ fn each_status_allows_what_its_name_says() {
 }
 
 #[test]
-fn a_status_holds_from_the_declaration() {
+fn a_declared_status_applies_from_creation() {
     let mut bus = rules()
         .status(EntityStatus::ReceiveDisabled)
         .bus()
@@ -47,7 +47,7 @@ fn a_status_holds_from_the_declaration() {
 }
 
 #[test]
-fn a_reservation_is_withdrawn_and_credit_waits() {
+fn disabling_withdraws_reservations_and_keeps_credit() {
     let mut bus = bus().with(&["a", "b"]);
     let first = bus.receiver_with_credit(1);
     let second = bus.receiver_with_credit(1);
@@ -62,7 +62,7 @@ fn a_reservation_is_withdrawn_and_credit_waits() {
 }
 
 #[test]
-fn locks_run_on_and_cannot_be_settled_meanwhile() {
+fn locks_of_a_disabled_queue_keep_running_and_cannot_be_settled() {
     for status in [EntityStatus::Disabled, EntityStatus::ReceiveDisabled] {
         let mut bus = bus().with(&["a"]);
         let (_, delivery) = bus.receive_first();
@@ -77,7 +77,7 @@ fn locks_run_on_and_cannot_be_settled_meanwhile() {
 }
 
 #[test]
-fn a_lock_ends_as_it_would_have() {
+fn locks_of_a_disabled_queue_expire() {
     let mut bus = bus().with(&["a"]);
     let (receiver, delivery) = bus.receive_first();
     set(&mut bus, EntityStatus::Disabled);
@@ -92,7 +92,7 @@ fn a_lock_ends_as_it_would_have() {
 }
 
 #[test]
-fn where_only_sending_is_disabled_deliveries_are_settled() {
+fn deliveries_can_be_settled_while_sending_is_disabled() {
     let mut bus = bus().with(&["a"]);
     let (_, delivery) = bus.receive_first();
     set(&mut bus, EntityStatus::SendDisabled);
@@ -101,7 +101,7 @@ fn where_only_sending_is_disabled_deliveries_are_settled() {
 }
 
 #[test]
-fn deferred_messages_are_not_handed_out() {
+fn deferred_messages_of_a_disabled_queue_cannot_be_received() {
     let mut bus = bus();
     let number = bus.send_deferred("a");
     set(&mut bus, EntityStatus::ReceiveDisabled);
@@ -112,7 +112,7 @@ fn deferred_messages_are_not_handed_out() {
 }
 
 #[test]
-fn dead_letters_share_the_status() {
+fn the_dead_letter_queue_has_the_status_of_its_queue() {
     let mut bus = bus().with(&["a"]);
     let (_, delivery) = bus.receive_first();
     bus.dead_letter(&delivery).unwrap();
@@ -124,7 +124,7 @@ fn dead_letters_share_the_status() {
 }
 
 #[test]
-fn time_goes_on_in_a_disabled_queue() {
+fn messages_of_a_disabled_queue_expire_and_activate() {
     let mut bus = bus();
     bus.schedule("later", START + secs(10));
     bus.send_with_ttl("short", secs(10));
@@ -146,7 +146,7 @@ fn numbers(bus: &mut Bus, from: u64, max: usize) -> Vec<u64> {
 }
 
 #[test]
-fn peeking_shows_messages_in_order_locked_ones_included() {
+fn a_peek_shows_messages_in_order_including_locked_ones() {
     let mut bus = bus().with(&["locked", "reserved", "ready"]);
     bus.receive_first();
     bus.receiver_with_credit(1);
@@ -154,7 +154,7 @@ fn peeking_shows_messages_in_order_locked_ones_included() {
 }
 
 #[test]
-fn peeking_begins_at_the_number_asked_for_and_ends_with_the_count() {
+fn a_peek_starts_at_the_given_number_and_ends_at_the_count() {
     let mut bus = bus();
     for _ in 0..200 {
         bus.send("a");
@@ -170,7 +170,7 @@ fn peeking_begins_at_the_number_asked_for_and_ends_with_the_count() {
 }
 
 #[test]
-fn peeking_changes_nothing() {
+fn a_peek_changes_no_message() {
     let mut bus = bus().with(&["a"]);
     let before = bus.events.len();
     for _ in 0..3 {
@@ -190,14 +190,14 @@ fn a_received_message_has_no_state() {
 }
 
 #[test]
-fn what_is_over_is_not_shown_even_when_no_timer_has_fired() {
+fn a_peek_omits_expired_messages_before_the_timer_fires() {
     let mut bus = bus().with_ttl("a", secs(1));
     bus.pass(secs(1));
     assert!(bus.queued().is_empty());
 }
 
 #[test]
-fn numbers_are_never_given_twice() {
+fn sequence_numbers_are_never_reused() {
     let mut bus = bus();
     let receiver = bus.deleting_receiver();
     for number in 1..=130 {

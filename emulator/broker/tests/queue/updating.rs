@@ -5,7 +5,7 @@ use servicebus_broker::{EventKind, SettleError, SubQueue};
 use crate::bus::{START, bus, ids, message, rules, secs};
 
 #[test]
-fn all_locks_are_lost_and_the_deliveries_count() {
+fn an_update_ends_all_locks_and_counts_the_deliveries() {
     let mut bus = bus().with(&["a", "b", "dead"]);
     let receiver = bus.receiver();
     let taken = bus.receive(receiver, 3);
@@ -33,7 +33,7 @@ fn all_locks_are_lost_and_the_deliveries_count() {
 }
 
 #[test]
-fn an_update_that_changes_nothing_leaves_them_alone() {
+fn an_update_without_changes_keeps_locks() {
     let mut bus = bus().with(&["a"]);
     let (_, delivery) = bus.receive_first();
     bus.update(|_| ());
@@ -41,7 +41,7 @@ fn an_update_that_changes_nothing_leaves_them_alone() {
 }
 
 #[test]
-fn a_status_that_changes_with_something_else_does_not_save_them() {
+fn an_update_of_status_and_another_property_ends_locks() {
     let mut bus = bus().with(&["a"]);
     bus.receive_first();
     bus.update(|queue| {
@@ -52,7 +52,7 @@ fn a_status_that_changes_with_something_else_does_not_save_them() {
 }
 
 #[test]
-fn a_lost_lock_at_the_limit_dead_letters() {
+fn an_update_dead_letters_locked_messages_at_the_delivery_limit() {
     let mut bus = rules().max_delivery_count(1).bus().with(&["a"]);
     bus.receive_first();
     bus.update(|queue| queue.lock_duration = secs(30));
@@ -61,7 +61,7 @@ fn a_lost_lock_at_the_limit_dead_letters() {
 }
 
 #[test]
-fn a_lost_lock_of_a_deferred_message_leaves_it_deferred() {
+fn an_update_keeps_locked_deferred_messages_deferred() {
     let mut bus = bus();
     let number = bus.send_deferred("a");
     bus.receive_deferred(&[number]).unwrap();
@@ -71,7 +71,7 @@ fn a_lost_lock_of_a_deferred_message_leaves_it_deferred() {
 }
 
 #[test]
-fn reserved_messages_stay_with_waiting_receivers() {
+fn an_update_keeps_reserved_messages() {
     let mut bus = bus().with(&["a", "b"]);
     let first = bus.receiver_with_credit(1);
     let second = bus.receiver_with_credit(1);
@@ -81,7 +81,7 @@ fn reserved_messages_stay_with_waiting_receivers() {
 }
 
 #[test]
-fn a_lowered_limit_holds_for_failures_of_the_past() {
+fn a_lowered_delivery_limit_applies_to_past_deliveries() {
     let mut bus = bus().with(&["twice", "once", "never"]);
     let receiver = bus.receiver();
     for count in [2, 1] {
@@ -101,7 +101,7 @@ fn a_lowered_limit_holds_for_failures_of_the_past() {
 }
 
 #[test]
-fn a_raised_limit_allows_more() {
+fn a_raised_delivery_limit_allows_more_deliveries() {
     let mut bus = rules().max_delivery_count(2).bus().with(&["a"]);
     let (receiver, delivery) = bus.receive_first();
     bus.abandon(&delivery).unwrap();
@@ -112,7 +112,7 @@ fn a_raised_limit_allows_more() {
 }
 
 #[test]
-fn a_new_default_holds_at_once_for_messages_that_brought_no_time_to_live() {
+fn a_new_default_time_to_live_applies_to_messages_without_their_own() {
     let mut bus = bus().with(&["none"]);
     bus.send_with_ttl("own", secs(100));
     assert_eq!(bus.next_deadline(), Some(START + secs(100)));
@@ -135,7 +135,7 @@ fn a_removed_default_time_to_live_keeps_messages() {
 }
 
 #[test]
-fn what_is_over_by_the_new_default_leaves_with_the_update() {
+fn an_update_expires_messages_older_than_the_new_default() {
     let mut bus = rules().dead_lettering_on_expiration().bus().with(&["a"]);
     bus.advance(secs(100));
     bus.update(|queue| queue.default_message_time_to_live = Some(secs(50)));
@@ -147,7 +147,7 @@ fn what_is_over_by_the_new_default_leaves_with_the_update() {
 }
 
 #[test]
-fn a_scheduled_message_lives_by_the_default_of_its_activation() {
+fn a_scheduled_message_has_the_default_time_to_live_of_its_activation() {
     let mut bus = bus();
     bus.post(&message("a").scheduled_at(START + secs(100)))
         .unwrap();
@@ -157,7 +157,7 @@ fn a_scheduled_message_lives_by_the_default_of_its_activation() {
 }
 
 #[test]
-fn a_deferred_message_keeps_to_it_too() {
+fn a_new_default_time_to_live_applies_to_deferred_messages() {
     let mut bus = bus();
     let number = bus.send_deferred("a");
     bus.update(|queue| queue.default_message_time_to_live = Some(secs(50)));
@@ -168,7 +168,7 @@ fn a_deferred_message_keeps_to_it_too() {
 }
 
 #[test]
-fn dead_lettering_on_expiration_holds_from_the_update() {
+fn dead_lettering_on_expiration_applies_from_the_update() {
     let mut bus = bus().with_ttl("a", secs(10));
     bus.send_with_ttl("b", secs(20));
     bus.advance(secs(10));

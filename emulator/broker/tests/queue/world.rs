@@ -18,7 +18,7 @@ use servicebus_broker::{
 
 use crate::bus::{Counting, DROPPED, MessageBuilder, Rules, START, message, text};
 pub(crate) use topics::{acting, correlation, rule, sql};
-pub(crate) use transactions::{abandon, bury, defer};
+pub(crate) use transactions::{abandon, dead_lettered, defer};
 
 /// Queues, topics and subscriptions by name, with one clock, whose effects are carried out after every operation.
 pub(crate) struct World {

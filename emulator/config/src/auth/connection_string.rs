@@ -189,7 +189,7 @@ mod tests {
                        SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;";
 
     #[test]
-    fn the_default_reads_and_writes() {
+    fn the_default_connection_string_parses_to_itself() {
         let string = ConnectionString::for_emulator("localhost", None, &Key::well_known());
         assert_eq!(string.to_string(), DEFAULT);
         assert_eq!(DEFAULT.parse(), Ok(string.clone()));
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sdks_read_is_read() {
+    fn the_spellings_accepted_by_sdks_are_parsed() {
         let text = " endpoint = SB://Host:5673/ ;sharedaccesskey=a=b==;SHAREDACCESSKEYNAME=n;;EntityPath=a/b;TransportType=x";
         let string: ConnectionString = text.parse().unwrap();
         let expected = ConnectionString {
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_refused() {
+    fn invalid_connection_strings_are_refused() {
         use ConnectionStringError as E;
         let table = [
             ("", E::Missing("Endpoint")),
@@ -264,7 +264,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_text_panics(text in "\\PC*") {
+        fn random_connection_strings_do_not_panic(text in "\\PC*") {
             let _ = text.parse::<ConnectionString>();
             let _ = format!("Endpoint=sb://{text}").parse::<ConnectionString>();
         }

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_key_of_an_entity_gives_stays_there() {
+    fn the_rights_of_an_entity_key_apply_to_that_entity_only() {
         let mut grants = Grants::default();
         let grant = Grant {
             of_entity: true,
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_end_is_that_of_the_earliest_right_that_still_holds() {
+    fn the_next_expiry_is_that_of_the_earliest_valid_token() {
         let mut grants = Grants::default();
         assert_eq!(grants.next_end(0), None);
         grants.put("a".into(), until(100, Claims::ALL));
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refresh_replaces_what_its_audience_had() {
+    fn a_refreshed_token_replaces_the_rights_of_its_audience() {
         let mut grants = Grants::default();
         grants.put("orders".into(), until(100, Claims::ALL));
         grants.put("orders".into(), until(300, only(Claim::Listen)));
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn audiences_are_bounded_and_the_first_to_expire_is_dropped() {
+    fn at_the_limit_the_audience_that_expires_first_is_dropped() {
         let mut grants = Grants::default();
         for number in 0..=MAX_AUDIENCES {
             grants.put(
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_has_what_was_put_in() {
+    fn a_set_of_claims_contains_the_added_claims() {
         let claims: Claims = [Claim::Send, Claim::Manage].into_iter().collect();
         assert!(claims.contains(Claim::Send) && claims.contains(Claim::Manage));
         assert!(!claims.contains(Claim::Listen));
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn every_spelling_has_one_path() {
+    fn every_spelling_of_an_audience_has_one_path() {
         let table = [
             ("sb://localhost/orders", "orders"),
             (
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_covers_its_entity_and_what_is_below() {
+    fn a_token_covers_its_entity_and_sub_paths() {
         assert!(covers("", "anything/at/all"));
         assert!(covers("orders", "orders"));
         assert!(covers("orders", "Orders/$management"));
@@ -418,7 +418,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_audience_panics(audience in "\\PC*", entity in "\\PC*") {
+        fn random_audiences_do_not_panic(audience in "\\PC*", entity in "\\PC*") {
             let path = audience_path(&audience);
             let _ = covers(&path, &entity);
             proptest::prop_assert!(covers("", &entity));

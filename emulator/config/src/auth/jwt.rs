@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_lives_until_its_expiry() {
+    fn a_json_web_token_is_valid_until_its_expiry() {
         let fixed = "eyJhbGciOiJSUzI1NiJ9.eyJhdWQiOiJodHRwczovL3NlcnZpY2VidXMuYXp1cmUubmV0IiwiZXhwIjoxOTAwMDAwMDAwfQ.c2ln";
         assert_eq!(check(fixed, 1_899_999_999), Ok(1_900_000_000));
         let expired = TokenError::Expired {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_of_the_future_is_refused() {
+    fn a_json_web_token_before_its_nbf_is_refused() {
         let token = token(r#"{"exp":2000,"nbf":1000}"#);
         assert_eq!(check(&token, 700), Ok(2000));
         let early = TokenError::Malformed("the JSON web token is not valid yet");
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_malformed() {
+    fn invalid_json_web_tokens_are_malformed() {
         let table = [
             "",
             "abc",
@@ -213,7 +213,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_text_panics(text in "[a-zA-Z0-9_.=-]{0,60}") {
+        fn random_json_web_tokens_do_not_panic(text in "[a-zA-Z0-9_.=-]{0,60}") {
             let _ = check(&text, 0);
         }
     }

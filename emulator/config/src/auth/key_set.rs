@@ -289,7 +289,7 @@ mod tests {
     const CLAIMS: &str = r#"{"exp":1900000000,"aud":["x","https://servicebus.azure.net/"]}"#;
 
     #[test]
-    fn a_token_of_a_key_in_the_set_is_accepted() {
+    fn a_token_signed_by_a_key_of_the_set_is_accepted() {
         let signer = Signer::new();
         let token = signer.token(HEADER, CLAIMS);
         for more in ["", r#","kid":"one""#, r#","alg":"ES256","use":"sig""#] {
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn every_other_token_is_refused() {
+    fn tokens_not_signed_by_a_key_of_the_set_are_refused() {
         let signer = Signer::new();
         let keys = set(&[signer.public(r#","kid":"one""#)], None);
         let good = signer.token(HEADER, CLAIMS);
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_must_be_for_the_audience_of_the_set() {
+    fn a_token_must_have_the_audience_of_the_key_set() {
         let signer = Signer::new();
         let keys = set(&[signer.public("")], Some("https://servicebus.azure.net"));
         for claims in [
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_without_a_key_to_check_with_is_refused() {
+    fn a_key_set_without_a_usable_key_is_refused() {
         for text in [
             "",
             "[]",

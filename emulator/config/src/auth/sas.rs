@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_stand_in_any_order() {
+    fn the_parameters_of_a_sas_token_may_have_any_order() {
         let shuffled = format!(
             "sharedaccesssignature skn=RootManageSharedAccessKey&x=y&se=1900000000&sig={UPPER}&sr=sb%3A%2F%2Flocalhost%2Forders"
         );
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_signed_here_is_what_others_sign() {
+    fn a_signed_token_equals_that_of_the_sdks() {
         let signed = sign("sb://localhost/orders", &Key::well_known(), EXPIRY);
         assert_eq!(signed, token("sb%3A%2F%2Flocalhost%2Forders", UPPER));
     }
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_one_name_are_all_tried() {
+    fn all_keys_of_one_name_are_tried() {
         let old = Key {
             key: "old".into(),
             ..Key::well_known()
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_tokens_say_what_is_missing() {
+    fn the_error_for_a_malformed_token_has_the_reason() {
         let table = [
             ("", "it does not begin with \"SharedAccessSignature \""),
             (
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_name_is_known_before_the_key() {
+    fn the_key_name_is_read_without_verification() {
         let text = token("x", "YQ==");
         assert_eq!(
             claimed_key_name(&text).as_deref(),
@@ -417,20 +417,20 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_token_panics(text in "\\PC*") {
+        fn random_sas_tokens_do_not_panic(text in "\\PC*") {
             let _ = judged(&text);
             let _ = judged(&format!("SharedAccessSignature {text}"));
         }
 
         #[test]
-        fn no_likely_token_panics(resource in "[a-z%/:0-9A-F&=]{0,20}", signature in "[A-Za-z0-9%+=]{0,44}", expiry in "[0-9-]{0,20}") {
+        fn random_sas_token_parameters_do_not_panic(resource in "[a-z%/:0-9A-F&=]{0,20}", signature in "[A-Za-z0-9%+=]{0,44}", expiry in "[0-9-]{0,20}") {
             let _ = judged(&format!(
                 "SharedAccessSignature sr={resource}&sig={signature}&se={expiry}&skn=RootManageSharedAccessKey"
             ));
         }
 
         #[test]
-        fn what_is_signed_is_verified(resource in "\\PC{1,40}", name in "[^\\x00-\\x1f;]{1,20}", secret in "\\PC*") {
+        fn a_signed_token_is_verified(resource in "\\PC{1,40}", name in "[^\\x00-\\x1f;]{1,20}", secret in "\\PC*") {
             let key = Key { name, key: secret, claims: Claims::ALL };
             let verified = verify(&sign(&resource, &key, EXPIRY), std::slice::from_ref(&key), NOW);
             proptest::prop_assert_eq!(verified.map(|token| token.key_name), Ok(key.name));

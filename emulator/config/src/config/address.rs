@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_of_the_loopback_and_names_are_host_names() {
+    fn an_address_is_a_loopback_address_or_a_host_name() {
         for text in ["127.0.0.1", "127.64.3.9", "::1"] {
             assert_eq!(
                 text.parse(),

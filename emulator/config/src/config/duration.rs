@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read() {
+    fn iso_8601_durations_are_parsed() {
         let table = [
             ("PT1M", Duration::from_secs(60)),
             ("P14D", Duration::from_secs(14 * DAY)),
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_refused() {
+    fn invalid_durations_are_refused() {
         let table = [
             "", "P", "PT", "P1DT", "1M", "PT1", "T1M", "PTM", "PT1M1H", "PT1M1M", "P1H", "PT1D",
             "-PT1M", "PT-1M", "PT+1M", "pt1m", "PT1.5M", "PT.5S", "PT1.S", "PT1,5S", "PT1.5.5S",
@@ -170,18 +170,18 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn what_is_written_is_read_again(seconds in 0..900_000_000_000_u64, nanoseconds in 0..1_000_000_000_u32) {
+        fn a_formatted_duration_parses_to_itself(seconds in 0..900_000_000_000_u64, nanoseconds in 0..1_000_000_000_u32) {
             let duration = Duration::new(seconds, nanoseconds);
             proptest::prop_assert_eq!(parse(&format(duration)), Ok(duration));
         }
 
         #[test]
-        fn no_text_panics(text in "\\PC*") {
+        fn random_texts_for_durations_do_not_panic(text in "\\PC*") {
             let _ = parse(&text);
         }
 
         #[test]
-        fn no_likely_text_panics(text in "P[0-9.TYMWDHS]{0,12}") {
+        fn random_duration_like_texts_do_not_panic(text in "P[0-9.TYMWDHS]{0,12}") {
             let _ = parse(&text);
         }
     }

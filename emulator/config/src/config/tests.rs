@@ -64,7 +64,7 @@ fn problems(text: &str) -> Vec<String> {
 
 /// With `UPDATE_EXPECTED=1` it writes the results instead of comparing them.
 #[test]
-fn every_invalid_file_has_its_problems() {
+fn every_invalid_file_has_the_expected_problems() {
     for path in fixtures("invalid") {
         let error = Config::from_file(&path).expect_err("a file in invalid/ is not legal");
         let file = path.file_name().expect("a file has a name");
@@ -103,7 +103,7 @@ fn every_valid_file_is_read() {
 }
 
 #[test]
-fn one_namespace_is_read_under_the_name_that_it_gets() {
+fn a_single_namespace_is_parsed_under_a_given_name() {
     let text = with_properties(r#"{"MaxDeliveryCount":4}"#);
     let read = |text: &str, taken: &[&str]| {
         NamespaceConfig::parse_as("mine", text, Tier::Premium, &|key| taken.contains(&key))
@@ -132,7 +132,7 @@ fn one_namespace_is_read_under_the_name_that_it_gets() {
 }
 
 #[test]
-fn there_may_be_only_so_many_namespaces() {
+fn a_configuration_declares_at_most_1000_namespaces() {
     let file = |count: usize| {
         let names = (0..count).map(|number| format!(r#"{{"Name":"n{number}"}}"#));
         with_namespaces(&names.collect::<Vec<_>>())
@@ -149,12 +149,12 @@ fn there_may_be_only_so_many_namespaces() {
 }
 
 #[test]
-fn the_smallest_file_is_the_default() {
+fn the_minimal_file_equals_the_default_configuration() {
     assert_eq!(valid("minimal.json"), Config::default());
 }
 
 #[test]
-fn the_files_of_the_official_emulator_are_read() {
+fn a_file_of_the_official_emulator_is_parsed() {
     let config = valid("orders.json");
     let [namespace] = &config.namespaces[..] else {
         panic!("one namespace is declared: {config:?}");
@@ -171,7 +171,7 @@ fn the_files_of_the_official_emulator_are_read() {
 }
 
 #[test]
-fn every_setting_arrives() {
+fn every_setting_of_a_file_is_parsed() {
     let config = valid("all-settings.json");
     let [first, second, third] = &config.namespaces[..] else {
         panic!("three namespaces are declared: {config:?}");
@@ -233,7 +233,7 @@ fn every_setting_arrives() {
 }
 
 #[test]
-fn chains_and_cycles_of_forwarding_are_legal() {
+fn chains_and_cycles_of_forwarding_are_valid() {
     let [namespace] = &valid("forwarding.json").namespaces[..] else {
         panic!("one namespace is declared");
     };
@@ -255,7 +255,7 @@ fn chains_and_cycles_of_forwarding_are_legal() {
 }
 
 #[test]
-fn a_queue_that_is_alone_has_no_nearest_name() {
+fn an_only_queue_is_not_suggested_as_its_own_target() {
     let text = with_properties(r#"{"ForwardTo":"orders"}"#);
     let found = problems(&text);
     assert_eq!(found.len(), 1, "{found:?}");
@@ -267,7 +267,7 @@ fn a_queue_that_is_alone_has_no_nearest_name() {
 }
 
 #[test]
-fn many_missing_targets_are_found_soon() {
+fn thousands_of_missing_targets_are_reported_quickly() {
     let forwarding = |number| {
         let properties = format!(r#"{{"ForwardTo":"other-{number}"}}"#);
         (format!("queue-{number}"), properties)
@@ -277,7 +277,7 @@ fn many_missing_targets_are_found_soon() {
 }
 
 #[test]
-fn the_tier_of_the_command_line_is_for_those_that_name_none() {
+fn the_tier_argument_applies_to_namespaces_without_a_tier() {
     let text = r#"{"UserConfig":{"Namespaces":[
         {"Name":"a","Queues":[{"Name":"q"}]},
         {"Name":"b","Queues":[{"Name":"q"}],"Emulator":{"Tier":"premium"}}]}}"#;
@@ -294,7 +294,7 @@ fn the_tier_of_the_command_line_is_for_those_that_name_none() {
 }
 
 #[test]
-fn numbers_beyond_all_bounds_are_shown_as_written() {
+fn out_of_range_numbers_are_shown_as_written() {
     let huge = "99999999999999999999999";
     for number in ["0", "-1", "2147483648", "4294967297", huge] {
         let text = with_properties(&format!(r#"{{"MaxDeliveryCount":{number}}}"#));
@@ -315,7 +315,7 @@ fn a_byte_order_mark_and_crlf_are_accepted() {
 }
 
 #[test]
-fn texts_of_other_encodings_are_named() {
+fn files_in_other_encodings_are_refused_by_name() {
     let folder = std::env::temp_dir().join(format!("servicebus-config-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let table: [(&[u8], &str); 3] = [
@@ -346,7 +346,7 @@ fn texts_of_other_encodings_are_named() {
 }
 
 #[test]
-fn size_and_depth_are_bounded() {
+fn the_size_and_nesting_of_a_file_are_limited() {
     let text = " ".repeat(usize::try_from(MAX_CONFIG_SIZE).unwrap() + 1);
     assert_eq!(problems(&text), ["configuration: is larger than 16 MiB"]);
     for open in ["[", "{\"a\":", "[{\"a\":"] {
@@ -363,12 +363,12 @@ fn size_and_depth_are_bounded() {
 
 proptest! {
     #[test]
-    fn no_text_panics(text in "\\PC*") {
+    fn random_texts_do_not_panic(text in "\\PC*") {
         let _ = Config::parse(&text);
     }
 
     #[test]
-    fn no_changed_file_panics(
+    fn mutated_files_do_not_panic(
         location in 0.0..1.0_f64,
         length in 0_usize..40,
         put in prop_oneof![
@@ -452,7 +452,7 @@ fn made() -> NamespaceConfig {
 
 /// Values that a file cannot express are also rejected in code, wherever they occur.
 #[test]
-fn a_configuration_that_is_made_in_code_is_checked_like_a_file() {
+fn a_configuration_built_in_code_is_checked_like_a_file() {
     type Change = fn(&mut NamespaceConfig);
     let changes: [(&str, Change); 9] = [
         ("Queues[0].Properties.MaxDeliveryCount", |a| {

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_value_has_a_word() {
+    fn every_setting_value_has_a_keyword() {
         let words =
             |settings: NamespaceSettings| SETTINGS.each_ref().map(|own| (own.word)(&settings));
         let usual = words(NamespaceSettings::default());

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_instant_of_dotnet_is_read_and_written() {
+    fn instants_of_dotnet_are_parsed_and_formatted() {
         for text in [
             "0001-01-01T00:00:00Z",
             "1970-01-01T00:00:00.0000001Z",

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_read_as_templates_and_clients_write_them() {
+    fn property_values_are_parsed_in_the_forms_of_templates_and_clients() {
         let read = read_queue(json!({
             "lockDuration": "00:00:30",
             "defaultMessageTimeToLive": "P1Y2M3DT3H11M2S",
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn the_client_of_a_subscription_is_read_where_the_tier_has_such_clients() {
+    fn the_jms_client_of_a_subscription_is_parsed_in_premium() {
         let read = |written: Value, tier| {
             let written = written.as_object().unwrap();
             let usual = EntityDescription::default();

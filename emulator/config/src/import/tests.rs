@@ -44,22 +44,22 @@ fn assert_imported(name: &str, parameters: &[(&str, &str)]) {
 }
 
 #[test]
-fn as_the_portal_exports() {
+fn a_template_exported_by_the_portal_is_imported() {
     assert_imported("exported", &[]);
 }
 
 #[test]
-fn as_bicep_compiles() {
+fn a_template_compiled_by_bicep_is_imported() {
     assert_imported("bicep", &[("prefix", "shop")]);
 }
 
 #[test]
-fn nested() {
+fn a_template_with_nested_deployments_is_imported() {
     assert_imported("nested", &[("serviceBusNamespaceName", "market")]);
 }
 
 #[test]
-fn a_subscription_of_a_client_of_jms_stays_its() {
+fn a_jms_subscription_keeps_its_client_and_selector() {
     let properties = json!({
         "isClientAffine": true,
         "clientAffineProperties": {"clientId": "desk", "isShared": true},
@@ -100,7 +100,7 @@ fn a_subscription_of_a_client_of_jms_stays_its() {
 }
 
 #[test]
-fn values_are_of_the_types_that_are_declared() {
+fn parameter_values_are_parsed_by_their_declared_type() {
     let parameters = [
         ("prefix", "shop"),
         ("withTopic", "false"),
@@ -190,7 +190,7 @@ fn an_unreadable_value_is_reported_with_its_path() {
 }
 
 #[test]
-fn what_is_no_template_is_refused() {
+fn a_text_that_is_not_a_template_is_refused() {
     let deep = "[".repeat(100_000);
     for (text, expected) in [
         ("{", "the template is not JSON"),
@@ -203,7 +203,7 @@ fn what_is_no_template_is_refused() {
 }
 
 #[test]
-fn what_grows_without_end_is_refused() {
+fn an_expression_with_an_excessive_result_is_refused() {
     let mut variables = Map::new();
     variables.insert("v0".to_owned(), "0123456789".into());
     for index in 1..16 {
@@ -312,7 +312,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn what_a_function_does_not_take_is_refused() {
+fn invalid_arguments_of_a_template_function_are_refused() {
     for (expression, found, allowed) in REFUSED {
         let resource = json!({
             "type": "Microsoft.ServiceBus/namespaces/queues",
@@ -337,7 +337,7 @@ fn what_a_function_does_not_take_is_refused() {
 }
 
 #[test]
-fn functions_give_what_resource_manager_gives() {
+fn template_functions_have_the_results_of_resource_manager() {
     for (expression, expected) in [
         ("concat('x', last(''), first(''), 1, true())", "x1True"),
         ("concat(first('abc'), last('abc'))", "ac"),
@@ -366,7 +366,7 @@ fn functions_give_what_resource_manager_gives() {
 
 proptest::proptest! {
     #[test]
-    fn no_expression_panics(body in "[a-z'(),.\\[\\]0-9é ]{0,40}") {
+    fn random_expressions_do_not_panic(body in "[a-z'(),.\\[\\]0-9é ]{0,40}") {
         let template = json!({
             "resources": [{"type": "Microsoft.ServiceBus/namespaces/queues", "name": format!("[{body}]")}],
         });

@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_operation_is_written_by_its_name() {
+    fn every_operation_is_serialized_by_its_name() {
         for operation in Operation::all() {
             let written = serde_json::to_value(operation).unwrap();
             assert_eq!(written, operation.name());

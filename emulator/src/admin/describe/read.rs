@@ -277,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_target_scheme_and_host_are_shown_in_lower_case() {
+    fn scheme_and_host_of_a_forwarding_target_become_lower_case() {
         for (text, shown) in [
             ("SB://Host:5300/A/Q2", "sb://host:5300/A/Q2"),
             (
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_its_path() {
+    fn the_path_of_a_forwarding_target_names_the_entity() {
         let wanted: EntityPath = "a/q2".parse().unwrap();
         for text in [
             "a/q2",

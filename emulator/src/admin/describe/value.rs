@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_comes_back_as_it_was_given() {
+    fn a_typed_value_is_returned_as_given() {
         for (given, text, shown) in [
             ("l28:string", " a b ", "d6p1:string\">| a b |"),
             ("l28:int", "5", "d6p1:int\">|5|"),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_of_its_type_is_refused() {
+    fn a_value_that_does_not_match_its_type_is_refused() {
         for (given, text) in [
             ("l28:int", "x"),
             ("l28:int", "99999999999999999999"),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_has_one_value() {
+    fn a_repeated_key_is_refused() {
         let twice = entry("i:type=\"l28:int\"", "5").repeat(2);
         let refused = format!("{:?}", values(&twice));
         assert!(refused.contains("'k' is given more than once"), "{refused}");

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_ping_within_a_message_is_answered_behind_it() {
+    async fn a_ping_during_a_message_is_answered_after_the_message() {
         // Less room than one message needs, so that it stops half-way.
         let (ours, theirs) = duplex(1000);
         let mut server = WebSocket::new(ours, Bytes::new()).await;

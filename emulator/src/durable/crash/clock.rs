@@ -10,7 +10,7 @@ const DUE: usize = 10_000;
 const TURN: usize = 2048;
 
 #[tokio::test(start_paused = true)]
-async fn a_clock_that_went_back_between_two_starts_continues() {
+async fn a_wall_clock_set_back_between_starts_does_not_set_back_time() {
     let file = SimulatedDisk::default();
     let first = begin(&file, 7_200_000);
     schedule(&first, 1, 60_000);
@@ -28,7 +28,7 @@ async fn a_clock_that_went_back_between_two_starts_continues() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_fell_due_between_two_starts_happens_turn_by_turn() {
+async fn deadlines_due_between_two_starts_are_processed_in_steps() {
     let asked = std::env::var("CRASH_DUE").map(|text| text.parse().expect("CRASH_DUE"));
     let count = asked.unwrap_or(DUE);
     let file = SimulatedDisk::default();

@@ -107,7 +107,7 @@ async fn until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn a_full_disk_refuses_sends_alone_and_recovers() {
+async fn a_full_disk_refuses_only_sends_until_there_is_space() {
     let file = SimulatedDisk::default();
     let aside = Aside::new(&file);
     let (store, namespace, failures) = start(&file, DiskSpace::new(Box::new(aside.clone())));
@@ -147,7 +147,7 @@ async fn a_full_disk_refuses_sends_alone_and_recovers() {
 }
 
 #[tokio::test]
-async fn an_emulator_that_ends_does_not_wait_for_room() {
+async fn a_stopping_emulator_does_not_wait_for_disk_space() {
     let file = SimulatedDisk::default();
     let (store, namespace, _) = start(&file, DiskSpace::new(Box::new(())));
     store.flush().await.expect("it can be written");
@@ -162,7 +162,7 @@ async fn an_emulator_that_ends_does_not_wait_for_room() {
 }
 
 #[tokio::test]
-async fn nothing_is_confirmed_after_a_failed_synchronization() {
+async fn writes_are_not_acknowledged_after_a_failed_sync() {
     let file = SimulatedDisk::default();
     let (store, namespace, failures) = start(&file, DiskSpace::new(Box::new(())));
     store.flush().await.expect("it can be written");

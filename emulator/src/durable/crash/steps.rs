@@ -82,7 +82,7 @@ fn one(number: u8, value: Option<&'static str>) -> Batch {
 }
 
 #[test]
-fn each_step_moves_eight() {
+fn each_checkpoint_step_moves_eight_rows_and_bodies() {
     let mut steps = Steps::new();
     steps.write(many(Some("first")));
     assert_eq!(steps.take(usize::MAX), 5);
@@ -99,7 +99,7 @@ fn each_step_moves_eight() {
 }
 
 #[test]
-fn what_is_written_meanwhile_stays() {
+fn records_written_between_checkpoint_steps_are_kept() {
     for is_restarted in [false, true] {
         for done in 0..5 {
             let mut steps = Steps::new();

@@ -154,7 +154,7 @@ fn records(journal: &Journal) -> (usize, Option<u8>) {
 }
 
 #[test]
-fn what_was_appended_is_there_until_the_database_has_it() {
+fn appended_records_are_kept_until_the_database_has_them() {
     let memory = Memory::default();
     let mut journal = open(&memory, 7);
     assert!(journal.is_empty());
@@ -182,7 +182,7 @@ fn what_was_appended_is_there_until_the_database_has_it() {
 }
 
 #[test]
-fn what_the_database_never_had_is_not_removed_from_it() {
+fn bodies_unknown_to_the_database_are_not_removed_from_it() {
     let mut journal = open(&Memory::default(), 1);
     journal.last_body = 5;
     let removed = |number| Batch {
@@ -198,7 +198,7 @@ fn what_the_database_never_had_is_not_removed_from_it() {
 }
 
 #[test]
-fn a_long_record_keeps_no_memory_once_it_is_written() {
+fn the_buffer_of_a_long_record_is_freed_once_written() {
     let mut journal = open(&Memory::default(), 7);
     let long = Bytes::from(vec![7; 100 * GROWTH]);
     let bodies = BTreeMap::from([(body(1), Some(long))]);
@@ -215,7 +215,7 @@ fn a_long_record_keeps_no_memory_once_it_is_written() {
 /// Records are appended, replaced, removed and checkpointed, and the ring may end anywhere: the next start finds all of
 /// them.
 #[test]
-fn a_start_finds_what_the_last_of_many_laps_left() {
+fn a_start_recovers_all_records_after_many_laps_of_the_journal() {
     let memory = Memory::default();
     let (mut ids, mut next) = (Ids::new(Some(3), 7), 1);
     let mut below = |limit: u64| ids.next() % limit;
@@ -264,7 +264,7 @@ fn payload_of(batch: &Batch) -> Bytes {
 
 /// A snapshot reads its bytes even after the database has them and another record has overwritten them.
 #[test]
-fn what_was_seen_can_be_read_when_it_is_overwritten() {
+fn pinned_bodies_can_be_read_after_being_overwritten() {
     let memory = Memory::default();
     let mut journal = open(&memory, 7);
     append(&mut journal, batch(1));
@@ -354,7 +354,7 @@ fn a_journal_without_its_first_record_is_reported() {
 }
 
 #[test]
-fn a_journal_that_is_empty_keeps_its_first_step() {
+fn an_empty_journal_shrinks_to_its_minimum_size() {
     let memory = Memory::default();
     let mut journal = open(&memory, 7);
     journal.shrink().expect("it can be written");
@@ -375,7 +375,7 @@ fn a_journal_that_is_empty_keeps_its_first_step() {
 
 /// Up to version 2 of the format the database named nothing but the generation.
 #[test]
-fn a_position_is_read_as_it_was_written() {
+fn a_journal_position_decodes_to_itself() {
     let position = Position {
         generation: 5,
         lap: 6,
@@ -388,7 +388,7 @@ fn a_position_is_read_as_it_was_written() {
 
 /// The next start recovers the journal of a killed process, and reports damaged or missing records.
 #[test]
-fn the_next_start_takes_it_in_or_says_what_is_wrong() {
+fn the_next_start_recovers_the_journal_or_reports_damage() {
     use std::{env, fs};
 
     use super::super::{Sync, Table, open};

@@ -72,7 +72,7 @@ async fn text_of(response: Response) -> String {
 }
 
 #[tokio::test]
-async fn the_control_api_is_reached_by_names_of_theemulator_alone() {
+async fn the_control_api_accepts_only_hosts_of_the_emulator() {
     let asked = QueryParams::start(AccessOptions {
         allowed_hosts: vec!["ci.example.com".parse().unwrap()],
         ..AccessOptions::default()
@@ -135,7 +135,7 @@ async fn the_control_api_is_reached_by_names_of_theemulator_alone() {
 }
 
 #[tokio::test]
-async fn paths_of_sdks_check_tokens_and_no_names() {
+async fn sdk_paths_check_tokens_and_not_hosts() {
     let asked = QueryParams::start(AccessOptions::default()).await;
     let headers = [
         ("Host", "evil.example"),
@@ -149,7 +149,7 @@ async fn paths_of_sdks_check_tokens_and_no_names() {
 }
 
 #[tokio::test]
-async fn pages_of_others_change_nothing() {
+async fn changing_requests_of_foreign_origins_are_refused() {
     let asked = QueryParams::start(AccessOptions {
         allowed_origins: vec!["http://localhost:3000".parse().unwrap()],
         ..AccessOptions::default()
@@ -210,7 +210,7 @@ async fn pages_of_others_change_nothing() {
 }
 
 #[tokio::test]
-async fn beyond_loopback_the_token_is_asked_for() {
+async fn remote_requests_need_the_control_token() {
     let asked = QueryParams::start(AccessOptions {
         control_token: Some("S3cret".parse().unwrap()),
         ..AccessOptions::default()
@@ -239,7 +239,7 @@ async fn beyond_loopback_the_token_is_asked_for() {
 }
 
 #[tokio::test]
-async fn without_a_token_nothing_is_served_beyond_loopback() {
+async fn remote_requests_are_refused_without_a_configured_control_token() {
     let asked = QueryParams::start(AccessOptions::default()).await;
     let headers = [("Host", "localhost"), ("Authorization", "Bearer ")];
     for line in [
@@ -256,7 +256,7 @@ async fn without_a_token_nothing_is_served_beyond_loopback() {
 }
 
 #[test]
-fn websockets_are_opened_for_pages_of_the_host_of_this_machine_and_allowed_ones() {
+fn websockets_are_opened_for_local_and_allowed_origins() {
     let access = Access::new(
         AccessOptions {
             allowed_origins: vec!["https://app.example.com".parse().unwrap()],

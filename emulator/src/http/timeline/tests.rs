@@ -41,7 +41,7 @@ async fn body(namespace: &Arc<Namespace>, permits: &Arc<Semaphore>) -> Body {
 }
 
 #[tokio::test]
-async fn what_happens_while_an_answer_is_rendered_waits_for_nothing() {
+async fn rendering_a_timeline_does_not_block_new_events() {
     let (namespace, permits) = (namespace(), Arc::new(Semaphore::new(1)));
     refuse(&namespace, 5_000);
     let mut answer = body(&namespace, &permits).await;
@@ -64,7 +64,7 @@ async fn what_happens_while_an_answer_is_rendered_waits_for_nothing() {
 }
 
 #[tokio::test]
-async fn an_answer_without_events_is_whole() {
+async fn a_timeline_without_events_has_all_members() {
     let answer = body(&namespace(), &Arc::new(Semaphore::new(1))).await;
     let answer = answer.collect().await.unwrap().to_bytes();
     let answer: BTreeMap<String, Value> = serde_json::from_slice(&answer).unwrap();
@@ -73,7 +73,7 @@ async fn an_answer_without_events_is_whole() {
 }
 
 #[tokio::test]
-async fn one_that_is_not_read_keeps_its_place_until_it_is_dropped() {
+async fn an_unread_timeline_response_keeps_its_permit_until_dropped() {
     let (namespace, permits) = (namespace(), Arc::new(Semaphore::new(1)));
     refuse(&namespace, 5_000);
     let unread = body(&namespace, &permits).await;
@@ -83,7 +83,7 @@ async fn one_that_is_not_read_keeps_its_place_until_it_is_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_is_not_read_in_time_breaks_off() {
+async fn an_unread_timeline_response_is_aborted_after_a_timeout() {
     let (namespace, permits) = (namespace(), Arc::new(Semaphore::new(1)));
     refuse(&namespace, 5_000);
     let unread = body(&namespace, &permits).await;
@@ -144,7 +144,7 @@ fn happen(namespace: &Namespace, seed: u32) {
 }
 
 #[tokio::test]
-async fn a_page_is_that_of_the_whole_record() {
+async fn a_timeline_page_equals_that_part_of_the_whole_timeline() {
     let mut named = 0;
     for (seed, is_newest) in (0..40).flat_map(|seed| [(seed, true), (seed, false)]) {
         let namespace = namespace();

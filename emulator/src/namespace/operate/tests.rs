@@ -56,7 +56,7 @@ fn panic_in(namespace: &Namespace, name: &str) -> Box<dyn Any + Send> {
 }
 
 #[test]
-fn a_panic_breaks_only_its_entity_and_is_logged_once() {
+fn a_panic_fails_only_its_entity_and_is_logged_once() {
     let namespace = namespace();
     send(&namespace, "a").expect("it is whole");
     let payload = panic_in(&namespace, "a");
@@ -76,7 +76,7 @@ fn a_panic_breaks_only_its_entity_and_is_logged_once() {
 }
 
 #[test]
-fn a_look_that_panics_breaks_as_well() {
+fn a_panic_in_a_read_fails_the_entity() {
     let namespace = namespace();
     let entity = namespace.entity(&path("a")).expect("it is there");
     let looked = catch_unwind(AssertUnwindSafe(|| {
@@ -87,7 +87,7 @@ fn a_look_that_panics_breaks_as_well() {
 }
 
 #[test]
-fn a_reset_makes_whole_what_was_declared() {
+fn a_reset_restores_a_failed_declared_entity() {
     let namespace = namespace();
     panic_in(&namespace, "a");
     namespace.reset();
@@ -97,7 +97,7 @@ fn a_reset_makes_whole_what_was_declared() {
 }
 
 #[test]
-fn a_backlog_is_sent_in_parts() {
+fn a_backlog_is_forwarded_in_batches() {
     let namespace = namespace();
     let messages = 3 * FORWARDED_AT_ONCE;
     for _ in 0..messages {
@@ -122,14 +122,14 @@ fn a_backlog_is_sent_in_parts() {
 
 #[test]
 #[should_panic(expected = "is locked under what comes later")]
-fn an_entity_is_locked_before_metadata() {
+fn taking_an_entity_lock_under_its_metadata_panics() {
     let namespace = namespace();
     let entity = namespace.entity(&path("a")).expect("it is there");
     entity.metadata(|_| active(&namespace, "a"));
 }
 
 #[test]
-fn what_takes_long_in_one_piece_keeps_no_other_task_waiting() {
+fn a_long_blocking_step_does_not_delay_other_tasks() {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(1).build().expect("it is built");
     let long = runtime.spawn(async {

@@ -33,7 +33,7 @@ fn rules(inner: &str) -> String {
 }
 
 #[test]
-fn a_token_covers_what_it_was_signed_for() {
+fn an_administration_token_covers_its_signed_resource() {
     let bus = Bus::with_queues(&["orders", "q"]);
     let known = Key::well_known();
     let may = |resource: &str, path: &str| {
@@ -87,7 +87,7 @@ fn a_token_covers_what_it_was_signed_for() {
 }
 
 #[test]
-fn an_unauthorized_request_gets_the_reason_and_changes_nothing() {
+fn an_unauthorized_administration_request_gets_the_reason() {
     let keys = r#""Keys":[{"Name":"RootManageSharedAccessKey","Key":"SAS_KEY_VALUE","Claims":["Send","Listen","Manage"]},
                   {"Name":"reader","Key":"secret","Claims":["Send","Listen"]}],"Jwt":"refuse""#;
     let bus = Bus::configured(&queues(keys, &[("orders", "")]));
@@ -148,7 +148,7 @@ fn an_unauthorized_request_gets_the_reason_and_changes_nothing() {
 }
 
 #[test]
-fn rules_of_an_entity_are_kept_with_their_keys() {
+fn authorization_rules_of_an_entity_are_kept_with_their_keys() {
     let (_bus, admin) = Bus::with_queues(&["other"]).with_admin();
     let keys = format!("<PrimaryKey>{SECRET}</PrimaryKey><SecondaryKey>{OTHER}</SecondaryKey>");
     let given = authorization_rule("mine", &["Send"], &keys)
@@ -187,7 +187,7 @@ fn rules_of_an_entity_are_kept_with_their_keys() {
 }
 
 #[test]
-fn rules_of_an_entity_are_checked() {
+fn authorization_rules_of_an_entity_are_validated() {
     let (_bus, admin) = Bus::with_queues(&["other"]).with_admin();
     let many = |count: usize| -> String {
         (0..count)
@@ -273,7 +273,7 @@ fn a_key_of_an_entity_administers_that_entity_alone() {
 }
 
 #[test]
-fn a_namespace_is_chosen_by_host_or_key() {
+fn an_administration_request_selects_the_namespace_by_host_or_key() {
     let two = r#"{"UserConfig":{"Namespaces":[
         {"Name":"one","Queues":[{"Name":"q1"}],"Emulator":{"Keys":[{"Name":"first","Key":"1","Claims":["Send","Listen","Manage"]}]}},
         {"Name":"two","Queues":[{"Name":"q2"}],"Emulator":{"Keys":[{"Name":"second","Key":"2","Claims":["Send","Listen","Manage"]}]}}
@@ -300,9 +300,9 @@ fn a_namespace_is_chosen_by_host_or_key() {
         by_host("two.localhost:5300").expect(200).value("title"),
         "two"
     );
-    let stranger = bus.admin_as(Some("Bearer e30.eyJleHAiOjE5MDAwMDAwMDB9.c2ln".into()));
+    let unauthorized = bus.admin_as(Some("Bearer e30.eyJleHAiOjE5MDAwMDAwMDB9.c2ln".into()));
     assert!(
-        stranger
+        unauthorized
             .get("/q1")
             .refusal(401)
             .starts_with("SubCode=40402. The namespace cannot be told")
@@ -316,7 +316,7 @@ fn a_key_of_an_entity_opens_it_over_amqp() {
     let sender = authorization_rule("sender", &["Send"], &keys);
     admin.create("/q", &rules(&sender));
     for key in [SECRET, OTHER] {
-        let mut peer = bus.stranger();
+        let mut peer = bus.unauthenticated_client();
         let token = signed("sb://localhost/q", "sender", key).expect("a token");
         assert_eq!(peer.put_token("sb://localhost/q", &token).cbs_status(), 202);
         peer.send_to("q", &Message::new("m"));

@@ -80,7 +80,7 @@ fn a_body_must_be_an_entry_with_a_description() {
 }
 
 #[test]
-fn an_empty_description_is_a_queue_like_any_other() {
+fn an_empty_description_creates_a_queue_with_defaults() {
     let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let body = "<?xml version='1.0' encoding='utf-8'?>\n<ns0:entry xmlns:ns0=\"http://www.w3.org/2005/Atom\">\
                 <ns0:content type=\"application/xml\"><QueueDescription \
@@ -90,7 +90,7 @@ fn an_empty_description_is_a_queue_like_any_other() {
 }
 
 #[test]
-fn a_body_may_come_in_chunks() {
+fn an_administration_body_may_be_chunked() {
     let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let body = queue("<MaxDeliveryCount>3</MaxDeliveryCount>");
     let mut request = admin.head("PUT", "/new", &[("Transfer-Encoding", "chunked")]) + "\r\n";
@@ -118,7 +118,7 @@ fn a_text_is_as_long_as_dotnet_counts() {
 }
 
 #[test]
-fn a_body_is_bounded_in_size() {
+fn an_administration_body_is_limited_in_size() {
     let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let long = queue(&format!(
         "<UserMetadata>{}</UserMetadata>",
@@ -150,13 +150,13 @@ fn a_body_is_bounded_in_size() {
 #[test]
 fn an_unauthorized_request_is_refused_before_its_body() {
     let bus = Bus::with_queues(&["q"]);
-    let stranger = bus.admin_as(None);
-    let head = stranger.head("PUT", "/new", &[("Content-Length", "1000000")]) + "\r\n";
-    stranger.raw(head.as_bytes()).refusal(401);
+    let unauthorized = bus.admin_as(None);
+    let head = unauthorized.head("PUT", "/new", &[("Content-Length", "1000000")]) + "\r\n";
+    unauthorized.raw(head.as_bytes()).refusal(401);
 }
 
 #[test]
-fn a_body_that_ends_too_early_changes_nothing() {
+fn a_truncated_administration_body_changes_nothing() {
     let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let reply = admin.cut_short("PUT", "/new", &queue("")).expect(400);
     assert_contains(
@@ -176,32 +176,32 @@ struct Exchange {
 }
 
 #[test]
-fn python() {
+fn requests_of_the_python_sdk_get_the_expected_responses() {
     play(include_str!("../../../../fixtures/admin/python.txt"));
 }
 
 #[test]
-fn javascript() {
+fn requests_of_the_javascript_sdk_get_the_expected_responses() {
     play(include_str!("../../../../fixtures/admin/javascript.txt"));
 }
 
 #[test]
-fn go() {
+fn requests_of_the_go_sdk_get_the_expected_responses() {
     play(include_str!("../../../../fixtures/admin/go.txt"));
 }
 
 #[test]
-fn java() {
+fn requests_of_the_java_sdk_get_the_expected_responses() {
     play(include_str!("../../../../fixtures/admin/java.txt"));
 }
 
 #[test]
-fn dotnet() {
+fn requests_of_the_dotnet_sdk_get_the_expected_responses() {
     play(include_str!("../../../../fixtures/admin/dotnet.txt"));
 }
 
 #[test]
-fn service_bus_explorer() {
+fn requests_of_service_bus_explorer_get_the_expected_responses() {
     play(include_str!("../../../../fixtures/admin/explorer.txt"));
 }
 

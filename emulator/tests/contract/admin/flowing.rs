@@ -3,7 +3,7 @@
 use crate::support::*;
 
 #[test]
-fn a_queue_is_used_as_soon_as_it_is_made() {
+fn a_created_queue_can_be_used_at_once() {
     let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let mut peer = bus.client();
     admin.create("/new", &queue(""));
@@ -27,7 +27,7 @@ fn a_queue_is_used_as_soon_as_it_is_made() {
 }
 
 #[test]
-fn a_status_and_a_removal_take_effect_on_open_links() {
+fn a_changed_status_and_a_deletion_apply_to_open_links() {
     let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let (mut peer, receiver) = bus.receiver("q");
     peer.credit(&receiver, 1);
@@ -42,7 +42,7 @@ fn a_status_and_a_removal_take_effect_on_open_links() {
 }
 
 #[test]
-fn a_new_subscription_gets_what_comes_after_it() {
+fn a_new_subscription_gets_later_messages() {
     let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
     admin.create("/t", &topic_entry(""));
     let (mut peer, sender) = bus.sender("t");
@@ -60,7 +60,7 @@ fn a_new_subscription_gets_what_comes_after_it() {
 }
 
 #[test]
-fn a_new_rule_keeps_a_subscription_without_receivers() {
+fn adding_a_rule_restarts_the_idle_time_of_a_subscription() {
     let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
     admin.create("/t", &topic_entry(""));
     let idle = subscription("<AutoDeleteOnIdle>PT5M</AutoDeleteOnIdle>");
@@ -78,7 +78,7 @@ fn a_new_rule_keeps_a_subscription_without_receivers() {
 }
 
 #[test]
-fn many_clients_administer_at_once() {
+fn administration_requests_may_be_concurrent() {
     let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let made: Vec<u16> = std::thread::scope(|scope| {
         let all = (0..8).map(|_| scope.spawn(|| admin.put("/same", &queue("")).status));
@@ -115,10 +115,10 @@ fn many_clients_administer_at_once() {
 }
 
 #[test]
-fn a_change_is_answered_when_links_were_notified_or_do_not_read() {
-    let (bus, mut deaf) = Bus::with_queues(&["q"]).with_client();
-    let receiver = deaf.receiver_with_credit("q", 5000);
-    deaf.settle_down();
+fn an_update_is_answered_once_links_are_notified_or_stalled() {
+    let (bus, mut stalled) = Bus::with_queues(&["q"]).with_client();
+    let receiver = stalled.receiver_with_credit("q", 5000);
+    stalled.settle_down();
     let (mut peer, sender) = bus.sender("q");
     let message = Message::new("large").body(vec![b'x'; 100_000]).encode();
     // More than sockets hold.
@@ -142,5 +142,5 @@ fn a_change_is_answered_when_links_were_notified_or_do_not_read() {
         begun.elapsed().as_millis() >= 2000,
         "the detach cannot have been written"
     );
-    deaf.detached(&receiver);
+    stalled.detached(&receiver);
 }

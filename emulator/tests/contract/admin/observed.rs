@@ -62,7 +62,7 @@ fn o22_the_default_rule_counts_as_an_sql_filter() {
 }
 
 #[test]
-fn o25_o26_o27_forwarding_is_allowed_with_sessions_to_itself_and_beside_idleness() {
+fn o25_o26_o27_forwarding_is_allowed_with_sessions_and_to_itself() {
     let (bus, admin) = started();
     let both = "<RequiresSession>true</RequiresSession><ForwardTo>q</ForwardTo>";
     admin.create("/sessions", &queue(both));
@@ -85,7 +85,7 @@ fn o25_o26_o27_forwarding_is_allowed_with_sessions_to_itself_and_beside_idleness
 }
 
 #[test]
-fn o28_of_a_target_scheme_and_host_come_back_in_lower_case() {
+fn o28_scheme_and_host_of_a_forwarding_target_become_lower_case() {
     let (_bus, admin) = started();
     let target = "<ForwardTo>SB://Some.Host:5300/Q</ForwardTo>";
     let made = admin.put("/new", &queue(target)).expect(201);
@@ -93,7 +93,7 @@ fn o28_of_a_target_scheme_and_host_come_back_in_lower_case() {
 }
 
 #[test]
-fn o30_a_partitioned_entity_shows_sixteen_times_what_was_asked_for() {
+fn o30_a_partitioned_entity_shows_sixteen_times_the_requested_size() {
     let (_bus, admin) = started();
     let body = |size: u32| {
         queue(&format!(
@@ -113,7 +113,7 @@ fn o30_a_partitioned_entity_shows_sixteen_times_what_was_asked_for() {
 }
 
 #[test]
-fn o31_o35_a_rule_of_authorization_has_any_key_and_the_times_that_were_given() {
+fn o31_o35_an_authorization_rule_has_any_key_and_the_given_times() {
     let (_bus, admin) = started();
     let key = " not base64, but forty-four characters long ";
     assert_eq!(key.len(), 44);
@@ -138,7 +138,7 @@ fn o31_o35_a_rule_of_authorization_has_any_key_and_the_times_that_were_given() {
 }
 
 #[test]
-fn o32_o33_a_client_that_may_not_manage_reads_the_words_of_the_service() {
+fn o32_o33_a_client_without_manage_gets_the_text_of_the_service() {
     let keys = r#""Keys":[{"Name":"RootManageSharedAccessKey","Key":"SAS_KEY_VALUE","Claims":["Send","Listen","Manage"]},
                   {"Name":"reader","Key":"secret","Claims":["Listen"]}]"#;
     let (bus, admin) = Bus::configured(&queues(keys, &[("q", "")])).with_admin();
@@ -195,7 +195,7 @@ fn o32_o33_a_client_that_may_not_manage_reads_the_words_of_the_service() {
 }
 
 #[test]
-fn o34_a_subscription_was_always_accessed_and_a_queue_only_when_it_was() {
+fn o34_a_new_subscription_has_an_accessed_time_and_a_new_queue_none() {
     let (_bus, admin) = started();
     let never = "0001-01-01T00:00:00Z";
     assert_eq!(admin.get("/q").expect(200).value("AccessedAt"), never);
@@ -204,7 +204,7 @@ fn o34_a_subscription_was_always_accessed_and_a_queue_only_when_it_was() {
 }
 
 #[test]
-fn o38_a_remark_of_a_user_ends_locks() {
+fn o38_an_update_of_user_metadata_ends_locks() {
     let (bus, admin) = started();
     let mut peer = bus.client();
     peer.send_to("q", &Message::new("m"));
@@ -215,7 +215,7 @@ fn o38_a_remark_of_a_user_ends_locks() {
 }
 
 #[test]
-fn o40_errors_are_well_formed_whatever_the_path_holds() {
+fn o40_errors_for_any_path_are_well_formed_xml() {
     let (_bus, admin) = started();
     for path in [
         "/%00%01%1b",
@@ -236,7 +236,7 @@ fn o40_errors_are_well_formed_whatever_the_path_holds() {
 }
 
 #[test]
-fn o48_a_size_that_the_tier_does_not_know_is_refused() {
+fn o48_a_maximum_size_unknown_to_the_tier_is_refused() {
     let (_bus, admin) = started();
     let body = |size: u32| queue(&format!("<MaxSizeInMegabytes>{size}</MaxSizeInMegabytes>"));
     let refused = admin.put("/new", &body(777));
@@ -248,7 +248,7 @@ fn o48_a_size_that_the_tier_does_not_know_is_refused() {
 }
 
 #[test]
-fn o65_the_basic_tier_deletes_no_idle_queue() {
+fn o65_the_basic_tier_refuses_auto_delete_on_idle() {
     let (_bus, admin) = Bus::configured(&queues(r#""Tier":"basic""#, &[("q", "")])).with_admin();
     let body = queue("<AutoDeleteOnIdle>PT10M</AutoDeleteOnIdle>");
     let text = "SubCode=40000. The property 'AutoDeleteOnIdle' cannot be set when creating a Queue because the \

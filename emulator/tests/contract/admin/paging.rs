@@ -28,7 +28,7 @@ fn titles(reply: &AtomReply) -> Vec<&str> {
 }
 
 #[test]
-fn a_second_link_says_that_it_goes_on() {
+fn a_list_page_links_to_the_next_page() {
     let (_bus, admin) = numbered(203).with_admin();
     let first = admin
         .get("/$Resources/queues?api-version=2021-05")
@@ -73,7 +73,7 @@ fn a_second_link_says_that_it_goes_on() {
 }
 
 #[test]
-fn a_page_may_be_anywhere_and_empty() {
+fn a_list_page_may_start_anywhere_and_be_empty() {
     let (_bus, admin) = numbered(3).with_admin();
     for (query, names) in [
         ("?$skip=0&$top=100", &["q000", "q001", "q002"] as &[&str]),
@@ -105,7 +105,7 @@ fn a_page_may_be_anywhere_and_empty() {
 }
 
 #[test]
-fn a_list_that_is_selected_goes_on_with_its_filter() {
+fn the_next_link_of_a_filtered_list_keeps_the_filter() {
     let (_bus, admin) = Bus::with_queues(&["a1", "b", "a2"]).with_admin();
     let query = "?$filter=startswith(path,+'a')+eq+true&$top=1&api-version=2021-05";
     let first = admin.get(&format!("/$Resources/queues{query}")).expect(200);
@@ -167,7 +167,7 @@ fn lists_are_of_one_kind_and_in_the_order_of_names() {
 }
 
 #[test]
-fn old_clients_select() {
+fn lists_support_the_filters_of_old_clients() {
     let (bus, admin) = Bus::with_queues(&["alpha", "Alpine", "beta"]).with_admin();
     admin.create("/topic", &topic_entry(""));
     admin.create("/topic/Subscriptions/audit", &subscription(""));

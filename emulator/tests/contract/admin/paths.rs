@@ -5,7 +5,7 @@
 use crate::support::*;
 
 #[test]
-fn every_spelling_means_the_same_entity() {
+fn every_spelling_of_a_path_names_the_same_entity() {
     let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let made = admin
         .put("/a%2FTxt.-_123?api-version=2024-05", &queue(""))
@@ -53,7 +53,7 @@ fn every_spelling_means_the_same_entity() {
 }
 
 #[test]
-fn names_have_legal_characters_and_a_length() {
+fn entity_names_have_legal_characters_and_a_maximum_length() {
     let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     admin.create("/t", &topic_entry(""));
     let longest = "x".repeat(260);
@@ -88,7 +88,7 @@ fn names_have_legal_characters_and_a_length() {
 }
 
 #[test]
-fn a_sub_queue_has_no_administration_of_its_own() {
+fn a_sub_queue_cannot_be_administered() {
     let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     admin.create("/t", &topic_entry(""));
     admin.create("/t/Subscriptions/s", &subscription(""));
@@ -111,7 +111,7 @@ fn a_sub_queue_has_no_administration_of_its_own() {
 }
 
 #[test]
-fn only_three_verbs_are_known() {
+fn an_unsupported_administration_method_is_refused() {
     let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     for (method, path) in [
         ("PATCH", "/q"),
@@ -220,7 +220,7 @@ fn a_missing_subscription_or_rule_is_named() {
 }
 
 #[test]
-fn what_is_missing_cannot_be_changed_or_removed() {
+fn a_missing_entity_cannot_be_updated_or_deleted() {
     let (_bus, admin) = started();
     for body in [queue(""), topic_entry("")] {
         let text = format!("SubCode=40400. Not Found. The Operation doesn't exist. {MORE} .");
@@ -247,7 +247,7 @@ fn what_is_missing_cannot_be_changed_or_removed() {
 }
 
 #[test]
-fn a_refusal_is_in_the_timeline_with_its_tracking_id() {
+fn a_refused_administration_request_is_in_the_timeline() {
     let (bus, admin) = started();
     let reply = admin.get("/t/Subscriptions/missing");
     let detail = reply.value("Detail").to_owned();
@@ -259,7 +259,7 @@ fn a_refusal_is_in_the_timeline_with_its_tracking_id() {
 }
 
 #[test]
-fn an_entity_may_be_called_like_a_path_of_the_other_apis() {
+fn an_entity_may_have_the_name_of_a_path_of_other_apis() {
     let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     for name in ["health", "metrics", "shop/messages"] {
         let path = format!("/{name}?api-version=2021-05");

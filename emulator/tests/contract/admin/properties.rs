@@ -110,7 +110,7 @@ fn bus() -> Bus {
 }
 
 #[test]
-fn what_is_set_is_shown_and_exported() {
+fn every_set_property_is_shown_and_exported() {
     let (bus, admin) = bus().with_admin();
     for made in all(Audience::Everyone) {
         let (name, value) = (made.property.name, made.value());
@@ -138,7 +138,7 @@ fn what_is_set_is_shown_and_exported() {
 }
 
 #[test]
-fn what_only_administration_sets_is_shown_there_alone() {
+fn properties_of_the_administration_api_are_shown_only_there() {
     let (bus, admin) = bus().with_admin();
     for made in all(Audience::Administration) {
         let (name, value) = (made.property.name, made.value());
@@ -168,7 +168,7 @@ fn what_only_administration_sets_is_shown_there_alone() {
 }
 
 #[test]
-fn what_is_out_of_bounds_is_refused() {
+fn every_out_of_range_property_is_refused() {
     let (bus, admin) = bus().with_admin();
     for made in all(Audience::Everyone) {
         let name = made.property.name;

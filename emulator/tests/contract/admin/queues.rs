@@ -5,7 +5,7 @@ use crate::support::*;
 const FOREVER: &str = "P10675199DT2H48M5.4775807S";
 
 #[test]
-fn a_new_queue_is_shown_whole_in_the_order_of_the_service() {
+fn a_new_queue_has_all_elements_in_the_order_of_the_service() {
     let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let made = admin
         .put("/new?api-version=2021-05", &queue(""))
@@ -70,7 +70,7 @@ fn a_new_queue_is_shown_whole_in_the_order_of_the_service() {
 
 /// `properties.rs` shows how each setting is returned.
 #[test]
-fn settings_come_in_any_order_beside_unknown_ones() {
+fn properties_may_have_any_order_and_unknown_elements() {
     let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let settings = [
         ("MaxDeliveryCount", "2147483647"),
@@ -89,7 +89,7 @@ fn settings_come_in_any_order_beside_unknown_ones() {
 }
 
 #[test]
-fn durations_have_one_spelling_and_for_ever_has_many() {
+fn durations_are_normalized_and_the_maximum_has_many_spellings() {
     let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     for (number, (given, shown)) in [
         ("PT604800S", "P7D"),
@@ -112,7 +112,7 @@ fn durations_have_one_spelling_and_for_ever_has_many() {
 }
 
 #[test]
-fn a_change_replaces_what_it_can() {
+fn an_update_replaces_the_changeable_properties() {
     let (bus, admin) = Bus::with_queues(&["other"]).with_admin();
     let fixed = "<RequiresDuplicateDetection>true</RequiresDuplicateDetection><EnablePartitioning>true</EnablePartitioning>";
     let inner = format!(
@@ -157,7 +157,7 @@ fn a_change_replaces_what_it_can() {
 }
 
 #[test]
-fn what_is_fixed_stays() {
+fn an_update_of_fixed_properties_is_refused() {
     let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     admin.create("/t", &topic_entry(""));
     admin.create("/t/Subscriptions/s", &subscription(""));
@@ -188,7 +188,7 @@ fn what_is_fixed_stays() {
 }
 
 #[test]
-fn a_name_is_taken_once_by_any_kind() {
+fn a_name_belongs_to_one_entity_of_any_kind() {
     let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let text = "SubCode=40900. Conflict. You're requesting an operation that isn't allowed in the resource's current \
                 state. To know more visit https://aka.ms/sbResourceMgrExceptions. .";
@@ -203,7 +203,7 @@ fn a_name_is_taken_once_by_any_kind() {
 }
 
 #[test]
-fn if_match_is_a_star_or_the_tag() {
+fn if_match_must_be_a_star_or_the_current_etag() {
     let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let tag = admin.get("/q").header("etag").expect("a tag").to_owned();
     for wrong in ["\"1\"", "1", "W/\"*\"", ""] {
@@ -224,7 +224,7 @@ fn if_match_is_a_star_or_the_tag() {
 }
 
 #[test]
-fn a_removed_queue_is_gone() {
+fn a_deleted_queue_is_missing_and_can_be_created_again() {
     let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let removed = admin.delete("/q").expect(200);
     assert_eq!(
@@ -237,7 +237,7 @@ fn a_removed_queue_is_gone() {
 }
 
 #[test]
-fn what_the_control_api_does_is_seen_here_and_the_reverse() {
+fn administration_and_control_api_show_each_others_changes() {
     let (bus, admin) = Bus::with_queues(&["other"]).with_admin();
     admin.create(
         "/q",
@@ -261,7 +261,7 @@ fn what_the_control_api_does_is_seen_here_and_the_reverse() {
 }
 
 #[test]
-fn times_are_those_of_the_client() {
+fn administration_times_are_in_client_time() {
     let bus = Bus::with_queues(&["q"]);
     bus.http.advance(86_400.0);
     let admin = bus.admin();

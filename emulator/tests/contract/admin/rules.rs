@@ -131,7 +131,7 @@ fn label() -> Form {
 }
 
 #[test]
-fn every_form_comes_back() {
+fn every_form_of_a_rule_is_returned_as_given() {
     let (_bus, admin) = started();
     let forms: Vec<Form> = constants()
         .into_iter()
@@ -159,7 +159,7 @@ fn every_form_comes_back() {
 }
 
 #[test]
-fn a_changed_rule_is_another_of_the_same_name() {
+fn an_updated_rule_replaces_the_rule_of_that_name() {
     let (bus, admin) = started();
     let path = format!("{RULES}/%24default");
     let before = admin.get(&path).expect(200);
@@ -182,7 +182,7 @@ fn a_changed_rule_is_another_of_the_same_name() {
 }
 
 #[test]
-fn rules_take_effect_at_once_and_are_those_of_amqp() {
+fn administered_rules_apply_at_once_and_are_listed_over_amqp() {
     let (bus, admin) = started();
     let cheap = format!("{RULES}/cheap");
     let default = format!("{RULES}/$Default");
@@ -208,7 +208,7 @@ fn rules_take_effect_at_once_and_are_those_of_amqp() {
 }
 
 #[test]
-fn a_rule_without_a_name_in_its_path_is_none() {
+fn a_rule_request_without_a_name_in_its_path_is_refused() {
     let (_bus, admin) = started();
     let body = rule(&format!("{}<Name>named</Name>", sql_filter("a = 1")));
     let before = admin.get(RULES).expect(200).texts("title").len();
@@ -224,7 +224,7 @@ fn a_rule_without_a_name_in_its_path_is_none() {
 }
 
 #[test]
-fn a_rule_that_cannot_be_understood_is_none() {
+fn an_invalid_rule_description_is_refused() {
     let (_bus, admin) = started();
     let with = |filter: &str| rule(&format!("<Filter i:type=\"SqlFilter\">{filter}</Filter>"));
     let long = "a".repeat(1025);

@@ -67,7 +67,7 @@ fn assert_order(reply: &AtomReply, names: &[&str]) {
 }
 
 #[test]
-fn a_topic_is_shown_whole_for_each_version() {
+fn a_topic_has_the_elements_of_each_api_version() {
     let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     let made = admin.put(
         "/t?api-version=2024-05",
@@ -101,7 +101,7 @@ fn a_topic_is_shown_whole_for_each_version() {
 }
 
 #[test]
-fn a_subscription_is_shown_whole_and_begins_with_a_rule() {
+fn a_new_subscription_has_all_elements_and_a_default_rule() {
     let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     admin.create("/Orders/t", &topic_entry(""));
     let inner = "<LockDuration>PT30S</LockDuration><RequiresSession>true</RequiresSession>\
@@ -150,7 +150,7 @@ fn a_subscription_is_shown_whole_and_begins_with_a_rule() {
 }
 
 #[test]
-fn a_subscription_may_begin_with_a_rule_of_its_own() {
+fn a_subscription_can_be_created_with_its_own_first_rule() {
     let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     admin.create("/t", &topic_entry(""));
     let inner = format!(
@@ -183,7 +183,7 @@ fn a_subscription_may_begin_with_a_rule_of_its_own() {
 }
 
 #[test]
-fn a_topic_takes_its_subscriptions_with_it() {
+fn a_deleted_topic_deletes_its_subscriptions() {
     let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
     admin.create("/t", &topic_entry(""));
     for name in ["a", "b"] {
@@ -252,7 +252,7 @@ fn dead_letters_are_counted_at_the_subscription_and_never_at_the_topic() {
 }
 
 #[test]
-fn use_is_noted_after_making() {
+fn a_use_updates_the_accessed_time_of_a_new_entity() {
     let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
     admin.create("/new", &queue(""));
     bus.http.advance(5.0);

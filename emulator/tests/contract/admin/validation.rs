@@ -25,7 +25,7 @@ fn refused(admin: &Admin, path: &str, kind: &str, name: &str, value: &str) -> St
 }
 
 #[test]
-fn values_out_of_bounds_are_named_with_their_bounds() {
+fn out_of_range_values_are_reported_with_their_bounds() {
     let (_bus, admin) = Bus::with_queues(&["other"]).with_admin();
     admin.create("/t", &topic_entry(""));
     let lock = format!(
@@ -100,7 +100,7 @@ const ILLEGAL: &str = "\
     IsAnonymousAccessible | true | not supported by the emulator; allowed: false";
 
 #[test]
-fn every_illegal_value_is_refused_with_what_is_allowed() {
+fn every_invalid_value_is_refused_with_the_allowed_values() {
     let (_bus, admin) = Bus::with_queues(&["other"]).with_admin();
     admin.create("/t", &topic_entry(""));
     for line in ILLEGAL.lines() {
@@ -137,7 +137,7 @@ fn every_illegal_value_is_refused_with_what_is_allowed() {
 }
 
 #[test]
-fn a_premium_namespace_takes_large_messages() {
+fn a_premium_namespace_allows_a_larger_maximum_message_size() {
     let (_bus, admin) = Bus::configured(&queues(r#""Tier":"premium""#, &[("q", "")])).with_admin();
     let set = |size: u64| {
         queue(&format!(
@@ -164,7 +164,7 @@ fn a_premium_namespace_takes_large_messages() {
 }
 
 #[test]
-fn the_basic_tier_has_less() {
+fn the_basic_tier_refuses_properties_of_higher_tiers() {
     let (_bus, admin) = Bus::configured(&queues(r#""Tier":"basic""#, &[("q", "")])).with_admin();
     for (kind, name, value) in [
         ("Queue", "RequiresDuplicateDetection", "true"),
@@ -188,7 +188,7 @@ fn the_basic_tier_has_less() {
 }
 
 #[test]
-fn a_target_must_be_there() {
+fn a_forwarding_target_must_exist() {
     let (_bus, admin) = Bus::with_queues(&["other"]).with_admin();
     admin.create("/t", &topic_entry(""));
     for name in ["ForwardTo", "ForwardDeadLetteredMessagesTo"] {
@@ -215,7 +215,7 @@ fn a_target_must_be_there() {
 }
 
 #[test]
-fn dead_letters_wait_for_a_target_that_is_made_again() {
+fn dead_letters_wait_until_a_deleted_target_is_created_again() {
     let (bus, admin) = Bus::with_queues(&["target"]).with_admin();
     let inner = "<ForwardDeadLetteredMessagesTo>target</ForwardDeadLetteredMessagesTo>\
                  <DefaultMessageTimeToLive>PT1S</DefaultMessageTimeToLive>\
@@ -235,7 +235,7 @@ fn dead_letters_wait_for_a_target_that_is_made_again() {
 }
 
 #[test]
-fn a_namespace_has_room_for_ten_thousand_entities() {
+fn a_namespace_has_at_most_ten_thousand_queues_and_topics() {
     let names: Vec<String> = (0..9_999).map(|number| format!("q{number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let (bus, admin) = Bus::with_queues(&names).with_admin();
@@ -262,7 +262,7 @@ fn a_namespace_has_room_for_ten_thousand_entities() {
 }
 
 #[test]
-fn a_topic_has_room_for_two_thousand_subscriptions() {
+fn a_topic_has_at_most_two_thousand_subscriptions() {
     let mut text = String::from(
         r#"{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Topics":[{"Name":"t","Subscriptions":["#,
     );
@@ -281,7 +281,7 @@ fn a_topic_has_room_for_two_thousand_subscriptions() {
 }
 
 #[test]
-fn a_topic_has_room_for_two_thousand_sql_filters() {
+fn a_topic_has_at_most_two_thousand_sql_filters() {
     let mut text = String::from(
         r#"{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Emulator":{"Tier":"premium"},"Topics":[{"Name":"t","Subscriptions":[{"Name":"s","Rules":["#,
     );
@@ -345,7 +345,7 @@ fn a_topic_has_room_for_two_thousand_sql_filters() {
 
 /// Clients send back what they read.
 #[test]
-fn a_short_window_that_a_configuration_declares_stays_where_another_property_is_changed() {
+fn a_declared_short_duplicate_window_can_be_sent_back() {
     let properties =
         r#""RequiresDuplicateDetection":true,"DuplicateDetectionHistoryTimeWindow":"PT5S""#;
     let (_bus, admin) = Bus::configured(&queues("", &[("q", properties)])).with_admin();

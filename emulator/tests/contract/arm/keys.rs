@@ -7,7 +7,7 @@ use super::{GROUP, Manager, NAMESPACE, SUBSCRIPTION, VERSION, refused};
 use crate::support::*;
 
 #[test]
-fn keys_are_made_shown_and_made_anew() {
+fn authorization_rule_keys_are_created_shown_and_regenerated() {
     let manager = Manager::with_queues(&["q"]);
     let rights = json!({"properties": {"rights": ["Send"]}});
     assert_eq!(
@@ -72,7 +72,7 @@ fn keys_are_made_shown_and_made_anew() {
 }
 
 #[test]
-fn a_key_of_ones_own_has_its_length_and_heeds_locks() {
+fn a_given_key_is_validated_and_management_locks_apply() {
     let manager = Manager::with_queues(&["q"]);
     manager.put("/authorizationRules/sender", json!({"rights": ["Send"]}));
     let regenerate = |key: Value| {
@@ -103,7 +103,7 @@ fn a_key_of_ones_own_has_its_length_and_heeds_locks() {
 }
 
 #[test]
-fn a_key_that_was_added_signs_in_with_sasl_plain() {
+fn an_added_key_authenticates_with_sasl_plain() {
     let manager = Manager::with_queues(&["q"]);
     let rights = json!({"rights": ["Send"]});
     manager.put("/authorizationRules/sender", rights);
@@ -127,7 +127,7 @@ fn a_key_that_was_added_signs_in_with_sasl_plain() {
 }
 
 #[test]
-fn namespaces_are_made_tagged_and_deleted() {
+fn namespaces_are_created_tagged_and_deleted_by_arm() {
     let manager = Manager::with_queues(&["q"]);
     let path = format!("{GROUP}/providers/Microsoft.ServiceBus/namespaces/second?{VERSION}");
     let body =
@@ -165,7 +165,7 @@ fn namespaces_are_made_tagged_and_deleted() {
 }
 
 #[test]
-fn a_namespace_can_be_kept_from_it_and_tokens_are_judged_as_it_says() {
+fn the_arm_and_jwt_settings_of_a_namespace_apply_to_arm_requests() {
     for (block, bearer, status) in [
         (r#""Arm":"off""#, "anyone", 403),
         (r#""Jwt":"refuse""#, "anyone", 401),
@@ -205,7 +205,7 @@ fn a_form_without_an_end_and_one_that_is_too_large_are_told_apart() {
 }
 
 #[test]
-fn a_namespace_that_is_kept_from_it_is_neither_listed_nor_deleted() {
+fn a_namespace_with_arm_off_is_neither_listed_nor_deleted() {
     let config = r#"{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns"},
         {"Name":"apart","Emulator":{"Arm":"off"}}]}}"#;
     let manager = Manager(Bus::configured(config));
@@ -220,7 +220,7 @@ fn a_namespace_that_is_kept_from_it_is_neither_listed_nor_deleted() {
 }
 
 #[test]
-fn a_missing_member_is_reported_with_the_existing_ones() {
+fn a_missing_arm_resource_is_reported_with_the_existing_ones() {
     let manager = Manager::with_queues(&["q"]);
     let keys = "/AuthorizationRules/RootManageSharedAccessKey";
     let rules = "/topics/t/subscriptions/s/rules";

@@ -15,7 +15,7 @@ fn with_subscription() -> Manager {
 }
 
 #[test]
-fn a_value_of_any_type_is_shown_as_the_administration_api_writes_it() {
+fn correlation_properties_of_any_type_are_shown_by_arm() {
     let manager = with_subscription();
     let value = |key: &str, kind: &str, text: &str| {
         format!(
@@ -39,7 +39,7 @@ fn a_value_of_any_type_is_shown_as_the_administration_api_writes_it() {
 }
 
 #[test]
-fn a_property_without_a_value_is_no_condition() {
+fn a_correlation_property_with_a_null_value_is_refused() {
     let manager = with_subscription();
     let filter = json!({"correlationFilter": {"properties": {"tier": null}}});
     let body = Some(json!({"properties": filter}));

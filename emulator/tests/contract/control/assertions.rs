@@ -33,7 +33,7 @@ fn waiting(bus: &Bus) -> TcpStream {
 }
 
 #[test]
-fn what_is_expected_is_waited_for() {
+fn an_assertion_waits_until_it_holds_or_times_out() {
     let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let request = json!({"kind": "message_count", "entity": "q", "active": 1, "within": 60});
     thread::scope(|scope| {
@@ -54,7 +54,7 @@ fn what_is_expected_is_waited_for() {
 
 /// Clients retry after such a message until their timeout, without reporting it.
 #[test]
-fn a_refused_message_is_reported_where_it_is_missing() {
+fn a_failed_assertion_mentions_a_refused_message() {
     let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let missed = |id: &str| {
         let request = json!({"kind": "completed", "entity": "q", "message_id": id, "within": 0});
@@ -71,7 +71,7 @@ fn a_refused_message_is_reported_where_it_is_missing() {
 }
 
 #[test]
-fn it_ends_with_its_client_and_no_more_wait_than_may() {
+fn waiting_assertions_are_limited_and_end_with_their_client() {
     let bus = Bus::with_queues(&["q"]);
     let mut clients: Vec<TcpStream> = (0..AT_ONCE).map(|_| waiting(&bus)).collect();
     let request = json!({"kind": "empty", "entity": "q"});
@@ -95,7 +95,7 @@ fn it_ends_with_its_client_and_no_more_wait_than_may() {
 }
 
 #[test]
-fn it_ends_with_its_namespace() {
+fn a_waiting_assertion_ends_with_its_namespace() {
     let bus = &Bus::with_queues(&["q"]);
     let path = "/$emulator/v1/namespaces/one";
     let topology =
@@ -113,7 +113,7 @@ fn it_ends_with_its_namespace() {
 }
 
 #[test]
-fn what_is_no_assertion_is_refused_in_a_sentence() {
+fn an_invalid_assertion_is_refused_with_the_reason() {
     let bus = Bus::with_queues(&["q"]);
     for (request, sentence) in [
         (
@@ -138,7 +138,7 @@ fn what_is_no_assertion_is_refused_in_a_sentence() {
 }
 
 #[test]
-fn the_description_has_the_kinds_and_fields_that_there_are() {
+fn the_openapi_description_has_every_assertion_kind_and_field() {
     let described = openapi::ASSERTIONS.map(|(kind, fields)| {
         let fields: BTreeSet<&str> = fields.split_whitespace().collect();
         (kind, fields)

@@ -110,13 +110,13 @@ fn a_reader_that_reconnects_gets_missed_changes() {
     assert_eq!((id, &change["many"]), (2, &json!(false)));
     assert_eq!(change["counts"][0]["path"], "b");
     assert_eq!(change["counts"].as_array().map(Vec::len), Some(1));
-    let mut stranger = Reader::open(&bus, CHANGES, "Last-Event-ID: 99\r\n");
-    let (_, change) = stranger.next().expect("an event");
+    let mut reconnected = Reader::open(&bus, CHANGES, "Last-Event-ID: 99\r\n");
+    let (_, change) = reconnected.next().expect("an event");
     assert_eq!(change["many"], true);
 }
 
 #[test]
-fn more_than_two_hundred_entities_are_many() {
+fn a_change_event_of_more_than_200_entities_is_abbreviated() {
     let names: Vec<String> = (0..201).map(|n| format!("q{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let bus = Bus::with_queues(&names);
@@ -131,7 +131,7 @@ fn more_than_two_hundred_entities_are_many() {
 }
 
 #[test]
-fn a_slow_reader_gets_fewer_events_and_the_newest() {
+fn a_slow_reader_of_changes_gets_merged_events() {
     let bus = Bus::with_queues(&["q"]);
     let began = std::time::Instant::now();
     let mut reader = Reader::open(&bus, CHANGES, "");
@@ -154,7 +154,7 @@ fn a_slow_reader_gets_fewer_events_and_the_newest() {
 }
 
 #[test]
-fn a_seventeenth_reader_is_refused_until_another_goes() {
+fn a_seventeenth_reader_of_changes_is_refused() {
     let bus = Bus::with_queues(&["q"]);
     let mut readers: Vec<Reader> = (0..16)
         .map(|_| {
@@ -183,7 +183,7 @@ fn a_seventeenth_reader_is_refused_until_another_goes() {
 }
 
 #[test]
-fn a_stream_ends_with_its_namespace() {
+fn a_stream_of_changes_ends_with_its_namespace() {
     let bus = Bus::with_queues(&["q"]);
     let second = "/$emulator/v1/namespaces/second";
     assert_eq!(bus.http.request("PUT", second, None).status, 201);

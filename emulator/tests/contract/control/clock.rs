@@ -53,7 +53,7 @@ fn history(bus: &Bus, start: Timestamp) -> Vec<(String, String, i64)> {
 }
 
 #[test]
-fn it_shows_real_time_until_it_is_moved() {
+fn the_clock_shows_real_time_until_it_is_advanced() {
     let bus = Bus::with_queues(&["q"]);
     let before = Timestamp::now().as_millisecond();
     let clock = show(&bus);
@@ -83,7 +83,7 @@ fn it_shows_real_time_until_it_is_moved() {
 }
 
 #[test]
-fn frozen_it_stands_and_moves_exactly() {
+fn a_frozen_clock_stands_still_and_advances_exactly() {
     let bus = Bus::with_queues(&["q"]);
     let clock = freeze(&bus);
     assert_eq!(clock["frozen"], true);
@@ -108,7 +108,7 @@ fn frozen_it_stands_and_moves_exactly() {
 }
 
 #[test]
-fn everything_on_the_way_happens_in_order_and_at_its_own_instant() {
+fn an_advance_processes_every_deadline_in_order_at_its_instant() {
     let properties =
         r#""LockDuration":"PT10S","MaxDeliveryCount":2,"DeadLetteringOnMessageExpiration":true"#;
     let bus = Bus::configured(&queues("", &[("q", properties)]));
@@ -143,7 +143,7 @@ fn everything_on_the_way_happens_in_order_and_at_its_own_instant() {
 }
 
 #[test]
-fn waiting_receivers_are_served_between_two_deadlines() {
+fn an_advance_serves_waiting_receivers_between_two_deadlines() {
     let bus = Bus::configured(&queues(
         "",
         &[("q", r#""LockDuration":"PT10S","MaxDeliveryCount":3"#)],
@@ -167,7 +167,7 @@ fn waiting_receivers_are_served_between_two_deadlines() {
 }
 
 #[test]
-fn what_follows_from_a_deadline_has_happened_too() {
+fn an_advance_waits_for_the_effects_of_a_deadline() {
     let properties = r#""DeadLetteringOnMessageExpiration":true,"LockDuration":"PT30S""#;
     let bus = Bus::configured(&queues("", &[("q", properties)]));
     freeze(&bus);
@@ -185,7 +185,7 @@ fn what_follows_from_a_deadline_has_happened_too() {
 }
 
 #[test]
-fn advances_at_the_same_time_come_one_after_the_other() {
+fn concurrent_advances_are_serialized() {
     let bus = Bus::configured(&queues("", &[("q", "")]));
     let start = now_of(&freeze(&bus));
     let (mut peer, sender) = bus.sender("q");
@@ -211,7 +211,7 @@ fn advances_at_the_same_time_come_one_after_the_other() {
 }
 
 #[test]
-fn freezing_during_an_advance_comes_after_it() {
+fn a_freeze_during_an_advance_waits_for_it() {
     let bus = Bus::with_queues(&["q"]);
     // A client that does not read delays an advance, long enough to see it in progress.
     let (mut slow, sender) = bus.sender("q");
@@ -255,7 +255,7 @@ fn freezing_during_an_advance_comes_after_it() {
 }
 
 #[test]
-fn what_is_due_by_itself_needs_no_advance() {
+fn deadlines_in_real_time_need_no_advance() {
     let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let start = Instant::now();
     peer.send(&sender, &Message::new("m").ttl(50));
@@ -277,7 +277,7 @@ fn what_is_due_by_itself_needs_no_advance() {
 }
 
 #[test]
-fn it_ends_with_the_calendar() {
+fn the_clock_cannot_advance_beyond_the_calendar() {
     const MOST: f64 = 100.0 * 366.0 * 24.0 * 3600.0;
     let bus = Bus::with_queues(&["q"]);
     freeze(&bus);
@@ -326,7 +326,7 @@ fn offset(bus: &Bus) -> f64 {
 }
 
 #[test]
-fn a_message_of_a_detached_receiver_is_redelivered_at_once() {
+fn the_automatic_clock_expires_locks_of_detached_receivers_at_once() {
     let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let (sender, receiver) = (peer.sender("q"), peer.receiver("q"));
     peer.send(&sender, &Message::new("a"));
@@ -339,7 +339,7 @@ fn a_message_of_a_detached_receiver_is_redelivered_at_once() {
 }
 
 #[test]
-fn a_lock_whose_holder_is_attached_waits_for_a_second() {
+fn the_automatic_clock_waits_a_second_for_an_attached_lock_holder() {
     let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let (sender, receiver) = (peer.sender("q"), peer.receiver("q"));
     peer.send(&sender, &Message::new("a"));
@@ -355,7 +355,7 @@ fn a_lock_whose_holder_is_attached_waits_for_a_second() {
 }
 
 #[test]
-fn a_hold_keeps_the_clock_and_ends() {
+fn a_hold_stops_the_automatic_clock_until_it_ends() {
     let bus = Bus::with_queues(&["q"]);
     automate(&bus);
     let hold = bus
@@ -380,7 +380,7 @@ fn a_hold_keeps_the_clock_and_ends() {
 }
 
 #[test]
-fn a_connection_drops_a_minute_after_it_lost_a_reply_that_has_no_timeout() {
+fn a_connection_is_dropped_a_minute_after_a_lost_reply() {
     let bus = Bus::with_queues(&["q"]);
     automate(&bus);
     let lose = |operation| {
@@ -395,7 +395,7 @@ fn a_connection_drops_a_minute_after_it_lost_a_reply_that_has_no_timeout() {
     let passed = offset(&bus) - before;
     assert!((59.0..61.0).contains(&passed), "{passed} s");
 
-    let mut peer = bus.stranger();
+    let mut peer = bus.unauthenticated_client();
     let before = lose("token");
     let cbs = peer.node("$cbs");
     let token = sas::sign("sb://localhost/", &Key::well_known(), in_an_hour());
@@ -427,7 +427,7 @@ fn a_connection_drops_a_minute_after_it_lost_a_reply_that_has_no_timeout() {
 }
 
 #[test]
-fn messages_do_not_expire_by_themselves() {
+fn the_automatic_clock_does_not_expire_messages() {
     let bus = Bus::configured(&queues(
         "",
         &[("q", r#""DefaultMessageTimeToLive":"PT1M""#)],
@@ -447,7 +447,7 @@ fn messages_do_not_expire_by_themselves() {
 }
 
 #[test]
-fn the_next_deadline_is_shown_and_stepped_to() {
+fn the_clock_shows_the_next_deadline_and_advances_to_it() {
     let settings = r#""LockDuration":"PT30S","DeadLetteringOnMessageExpiration":true"#;
     let bus = Bus::configured(&queues(
         "",
@@ -516,7 +516,7 @@ fn the_next_deadline_is_shown_and_stepped_to() {
 }
 
 #[test]
-fn an_advance_is_by_seconds_or_to_what_is_next() {
+fn an_advance_takes_either_seconds_or_next() {
     let bus = Bus::with_queues(&["q"]);
     for body in [json!({}), json!({"seconds": 1, "to": "next"})] {
         let answer = bus.http.post("~/clock/advance", &body);

@@ -9,7 +9,7 @@ use servicebus_control_api::openapi;
 use crate::support::*;
 
 #[test]
-fn the_description_is_packed_for_clients_that_take_gzip() {
+fn the_openapi_description_is_compressed_for_clients_accepting_gzip() {
     let bus = Bus::with_queues(&["q"]);
     let path = "/$emulator/v1/openapi.json";
     for (accepted, is_packed) in [

@@ -41,7 +41,7 @@ fn an_unknown_route_or_method_is_named() {
 }
 
 #[test]
-fn an_unknown_namespace_is_not_found_and_the_known_are_named() {
+fn an_unknown_namespace_is_not_found_and_known_ones_are_listed() {
     let bus = Bus::with_queues(&["q"]);
     for (method, path) in [
         ("GET", "clock"),
@@ -60,7 +60,7 @@ fn an_unknown_namespace_is_not_found_and_the_known_are_named() {
 }
 
 #[test]
-fn a_body_that_cannot_be_read_is_refused_with_the_reason() {
+fn an_invalid_control_body_is_refused_with_the_reason() {
     let bus = Bus::with_queues(&["q"]);
     for (body, status) in [
         ("", 400),
@@ -122,7 +122,7 @@ fn a_value_out_of_range_is_reported_with_the_allowed_range() {
 }
 
 #[test]
-fn a_body_that_is_too_large_is_refused() {
+fn a_control_body_that_is_too_large_is_refused() {
     let bus = Bus::with_queues(&["q"]);
     let body = format!(r#"{{"seconds":1,"padding":"{}"}}"#, "x".repeat(2 << 20));
     let answer = bus.http.request("POST", ADVANCE, Some(&body));
@@ -131,7 +131,7 @@ fn a_body_that_is_too_large_is_refused() {
 }
 
 #[test]
-fn a_request_that_is_no_http_ends_its_connection_alone() {
+fn an_invalid_http_request_closes_only_its_connection() {
     let bus = Bus::with_queues(&["q"]);
     for bytes in [
         &b"GET\r\n\r\n"[..],
@@ -146,7 +146,7 @@ fn a_request_that_is_no_http_ends_its_connection_alone() {
 }
 
 #[test]
-fn a_body_that_does_not_come_is_not_waited_for_for_ever() {
+fn a_missing_control_body_times_out_with_408() {
     let bus = Bus::started(Options {
         config: parse(&queues("", &[("q", "")])),
         step_timeout: Duration::from_millis(300),
@@ -169,7 +169,7 @@ fn a_body_that_does_not_come_is_not_waited_for_for_ever() {
 }
 
 #[test]
-fn of_many_entities_the_nearest_are_named() {
+fn an_unknown_entity_error_lists_the_nearest_names_of_many() {
     let names: Vec<String> = (0..300)
         .map(|number| format!("queue-{number:03}"))
         .collect();

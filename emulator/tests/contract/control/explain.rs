@@ -67,7 +67,7 @@ fn of(explained: &Value, rule: &str) -> Value {
 }
 
 #[test]
-fn a_match_needs_no_reason() {
+fn a_matching_rule_is_explained_without_a_reason() {
     let message = Message::new("m")
         .ttl(1000)
         .property(3, text("Order"))
@@ -84,7 +84,7 @@ fn a_match_needs_no_reason() {
 }
 
 #[test]
-fn a_mismatch_names_its_part_and_values() {
+fn a_mismatching_rule_is_explained_with_its_part_and_values() {
     let bus = ruled();
     let message = Message::new("m")
         .property(3, text("Order"))
@@ -136,7 +136,7 @@ fn a_message_in_json_is_explained_as_one_in_amqp() {
 }
 
 #[test]
-fn nothing_is_sent_by_asking() {
+fn explaining_a_message_does_not_send_it() {
     let bus = ruled();
     explain(&bus, &Message::new("m").application("colour", text("red")));
     assert_eq!(bus.http.held("t/Subscriptions/s"), (0, 0));
@@ -144,7 +144,7 @@ fn nothing_is_sent_by_asking() {
 }
 
 #[test]
-fn any_address_of_a_subscription_will_do_and_no_other() {
+fn rules_are_explained_for_any_spelling_of_a_subscription() {
     let bus = ruled();
     let body = Message::new("m").encode();
     for address in [
@@ -176,7 +176,7 @@ fn any_address_of_a_subscription_will_do_and_no_other() {
 }
 
 #[test]
-fn what_is_no_message_is_refused() {
+fn explaining_an_invalid_message_is_refused() {
     let bus = ruled();
     for body in [&b"{}"[..], b"\x00\x53\x75\xa0\xff"] {
         let answer = post(&bus, "t/Subscriptions/s", body);
@@ -203,7 +203,7 @@ fn referred(timeline: &Value) -> Vec<(&str, Option<u64>)> {
 }
 
 #[test]
-fn messages_are_rendered_once_and_only_on_request() {
+fn recorded_messages_are_returned_once_and_only_on_request() {
     let (bus, mut peer, sender) = keeping(&queues("", &[("q", "")])).with_sender("q");
     peer.send(&sender, &Message::new("first"));
     peer.send(&sender, &Message::new("second"));
@@ -229,7 +229,7 @@ fn messages_are_rendered_once_and_only_on_request() {
 }
 
 #[test]
-fn a_message_is_the_same_wherever_it_moves_within_its_entity() {
+fn all_events_of_a_message_refer_to_one_recorded_message() {
     let (bus, mut peer) = keeping(&queues("", &[("q", r#""MaxDeliveryCount":1"#)])).with_client();
     peer.send_to("q", &Message::new("poison"));
     let receiver = peer.receiver("q");
@@ -245,7 +245,7 @@ fn a_message_is_the_same_wherever_it_moves_within_its_entity() {
 }
 
 #[test]
-fn a_reset_forgets_messages_and_without_the_option_none_are_kept() {
+fn a_reset_clears_recorded_messages_and_recording_is_optional() {
     let (bus, mut peer) = keeping(&queues("", &[("q", "")])).with_client();
     peer.send_to("q", &Message::new("m"));
     let reset = "~/reset";
@@ -260,7 +260,7 @@ fn a_reset_forgets_messages_and_without_the_option_none_are_kept() {
 }
 
 #[test]
-fn sends_wait_from_their_arrival_until_their_outcome_is_written() {
+fn unsettled_sends_count_from_arrival_to_written_outcome() {
     let bus = Bus::with_queues(&["q", "other"]);
     // An outcome may be read before the connection that has written it records that.
     let wait_for = |queue: &str, most: u32| {
@@ -296,7 +296,7 @@ fn sends_wait_from_their_arrival_until_their_outcome_is_written() {
 }
 
 #[test]
-fn every_subscription_of_a_topic_is_explained_at_once() {
+fn all_subscriptions_of_a_topic_are_explained_in_one_request() {
     let by = |filter: &str| rules(&[sql("r", filter, "")]);
     let config = topic(
         &json!({}),

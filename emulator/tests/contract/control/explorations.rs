@@ -113,7 +113,7 @@ fn names(bus: &Bus) -> usize {
 }
 
 #[test]
-fn a_worker_that_charges_twice_is_found_with_what_happened_to_its_message() {
+fn an_exploration_finds_a_worker_that_charges_twice() {
     let bus = Bus::with_queues(&["other"]);
     let (tokens, report) = explore(&bus, &asked(), false);
     assert_eq!(&tokens[..2], &[Value::Null, Value::Null]);
@@ -140,7 +140,7 @@ fn a_worker_that_charges_twice_is_found_with_what_happened_to_its_message() {
 }
 
 #[test]
-fn a_worker_that_knows_what_it_has_charged_passes() {
+fn an_exploration_passes_for_an_idempotent_worker() {
     let bus = Bus::with_queues(&["other"]);
     let (tokens, report) = explore(&bus, &asked(), true);
     assert_eq!(
@@ -157,7 +157,7 @@ fn a_worker_that_knows_what_it_has_charged_passes() {
 }
 
 #[test]
-fn two_faults_come_together_and_the_budget_cuts() {
+fn an_exploration_combines_two_faults_and_is_cut_by_its_budget() {
     let bus = Bus::with_queues(&["other"]);
     let mut request = asked();
     request["faults"] = json!(2);
@@ -174,7 +174,7 @@ fn two_faults_come_together_and_the_budget_cuts() {
 }
 
 #[test]
-fn a_test_that_fails_without_faults_or_does_nothing_is_reported() {
+fn an_exploration_reports_a_test_that_fails_without_faults() {
     let bus = Bus::with_queues(&["other"]);
     for (results, told) in [
         (
@@ -199,7 +199,7 @@ fn a_test_that_fails_without_faults_or_does_nothing_is_reported() {
 }
 
 #[test]
-fn what_cannot_be_explored_is_refused_with_what_can() {
+fn an_invalid_exploration_is_refused_with_the_allowed_values() {
     let bus = Bus::with_queues(&["other"]);
     for (path, value, allowed) in [
         ("parties", json!([]), "1 to 32 names"),
@@ -249,7 +249,7 @@ fn what_cannot_be_explored_is_refused_with_what_can() {
 }
 
 #[test]
-fn a_token_of_another_test_is_reported() {
+fn an_exploration_reports_a_token_of_another_test() {
     let bus = Bus::with_queues(&["other"]);
     let mut request = asked();
     request["token"] = json!("x1:worker.complete@q/o-9#1=lose-lock");
@@ -260,7 +260,7 @@ fn a_token_of_another_test_is_reported() {
 }
 
 #[test]
-fn a_result_belongs_to_the_run_that_is_open() {
+fn an_exploration_result_is_accepted_for_the_open_run_only() {
     let bus = Bus::with_queues(&["other"]);
     let exploration = begin(&bus, &asked());
     let passed = json!({"passed": true});
@@ -281,7 +281,7 @@ fn a_result_belongs_to_the_run_that_is_open() {
 }
 
 #[test]
-fn an_exploration_that_is_abandoned_is_removed_with_its_namespace() {
+fn an_abandoned_exploration_is_removed_with_its_namespace() {
     let bus = Bus::with_queues(&["other"]);
     let mut request = asked();
     request["keep"] = json!(0.05);
@@ -298,7 +298,7 @@ fn an_exploration_that_is_abandoned_is_removed_with_its_namespace() {
 }
 
 #[test]
-fn an_exploration_that_is_removed_takes_the_namespace_of_its_run_along() {
+fn a_removed_exploration_removes_the_namespace_of_its_run() {
     let bus = Bus::with_queues(&["other"]);
     let exploration = begin(&bus, &asked());
     next(&bus, &exploration).expect("a run");

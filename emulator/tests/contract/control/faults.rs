@@ -51,7 +51,7 @@ fn met(bus: &Bus, fault: &Value) -> [Option<u64>; 3] {
 }
 
 #[test]
-fn a_commit_happens_although_its_answer_is_lost() {
+fn a_commit_with_a_lost_reply_is_applied() {
     let bus = Bus::with_queues(&["q", "other"]);
     let fault = lose_the_reply(&bus, Some("q"), 2);
     let mut peer = bus.client_as(&Open::named("worker-1"));
@@ -94,7 +94,7 @@ fn a_commit_happens_although_its_answer_is_lost() {
 }
 
 #[test]
-fn faults_are_listed_and_taken_out() {
+fn faults_are_listed_and_removed() {
     let bus = Bus::with_queues(&["q"]);
     let first = lose_the_reply(&bus, None, 1);
     let expected = json!({

@@ -53,13 +53,13 @@ fn act(bus: &Bus, body: &Value) -> Value {
     bus.http.post(&format!("{MESSAGES}/act"), body).ok()
 }
 
-fn bury(bus: &Bus, entity: &str) {
+fn dead_letter_first(bus: &Bus, entity: &str) {
     let body = json!({"entity": entity, "where": "1=1", "act": "dead-letter", "reason": "broken", "description": "no price"});
     assert_eq!(act(bus, &body)["failed"], json!([]));
 }
 
 #[test]
-fn a_list_shows_what_the_broker_knows() {
+fn the_message_list_shows_states_locks_and_holders() {
     let bus = Bus::with_queues(&["q"]);
     bus.http.freeze();
     send(&bus, "q", &json!([message("a", 1), message("b", 2)]));
@@ -90,7 +90,7 @@ fn a_list_shows_what_the_broker_knows() {
 }
 
 #[test]
-fn a_list_is_read_in_pages_in_both_directions_and_from_anywhere() {
+fn the_message_list_has_pages_in_both_directions() {
     let bus = Bus::with_queues(&["q"]);
     let all: Vec<Value> = (0..700).map(|n| message(&n.to_string(), n)).collect();
     send(&bus, "q", &json!(all));
@@ -155,7 +155,7 @@ fn messages_are_found_by_filter_body_state_and_session() {
 }
 
 #[test]
-fn a_search_goes_on_where_it_has_stopped() {
+fn a_message_search_continues_at_its_next_number() {
     let bus = Bus::with_queues(&["q"]);
     for _ in 0..11 {
         send(&bus, "q", &json!(vec![message("x", 1); 1000]));
@@ -172,7 +172,7 @@ fn a_search_goes_on_where_it_has_stopped() {
 }
 
 #[test]
-fn a_message_of_another_client_is_sent_again_bit_for_bit() {
+fn a_copied_message_has_the_bytes_of_the_original() {
     let bus = Bus::with_queues(&["q", "copy"]);
     let sent = Message::new("a")
         .property(4, text("reply"))
@@ -206,7 +206,7 @@ fn a_message_of_another_client_is_sent_again_bit_for_bit() {
 }
 
 #[test]
-fn a_body_is_read_alone_and_no_page_is_made_of_it() {
+fn a_message_body_is_served_as_a_download() {
     let bus = Bus::with_queues(&["q"]);
     let html = "<img src=x onerror=alert(1)>";
     send(&bus, "q", &json!({"body": {"text": html}}));
@@ -228,7 +228,7 @@ fn a_body_is_read_alone_and_no_page_is_made_of_it() {
 }
 
 #[test]
-fn a_large_message_is_shown_without_its_body() {
+fn a_large_message_is_listed_without_its_body() {
     let bus = Bus::configured(&queues(
         r#""Tier":"premium""#,
         &[("q", r#""MaxMessageSizeInKilobytes":2048"#)],
@@ -245,7 +245,7 @@ fn a_large_message_is_shown_without_its_body() {
 }
 
 #[test]
-fn several_are_accepted_or_none() {
+fn a_request_sends_all_messages_or_none() {
     let bus = Bus::with_queues(&["q"]);
     let path = format!("{MESSAGES}?entity=q");
     let bad = json!([message("a", 1), {"header": {"time_to_live": 0}}]);
@@ -272,10 +272,10 @@ fn several_are_accepted_or_none() {
 }
 
 #[test]
-fn a_dead_letter_is_repaired_and_sent_again() {
+fn a_dead_letter_can_be_edited_and_resubmitted() {
     let bus = Bus::with_queues(&["q"]);
     send(&bus, "q", &json!([message("a", 1), message("b", 2)]));
-    bury(&bus, "q");
+    dead_letter_first(&bus, "q");
     let dead = list(&bus, "entity=q/$DeadLetterQueue");
     assert_eq!(dead["messages"][0]["dead_letter_reason"], "broken");
     assert_eq!(dead["messages"][0]["dead_letter_description"], "no price");
@@ -309,7 +309,7 @@ fn a_dead_letter_is_repaired_and_sent_again() {
 }
 
 #[test]
-fn a_dead_letter_of_a_subscription_goes_back_to_it_alone_or_to_its_topic() {
+fn a_subscriptions_dead_letter_is_resubmitted_to_it_or_its_topic() {
     let config = topic(
         &json!({}),
         &[("a", properties(&json!({}))), ("b", properties(&json!({})))],
@@ -317,7 +317,7 @@ fn a_dead_letter_of_a_subscription_goes_back_to_it_alone_or_to_its_topic() {
     let bus = Bus::configured(&config);
     let held = |entity: &str| ids(&list(&bus, &format!("entity={entity}"))).len();
     send(&bus, "t", &message("m", 1));
-    bury(&bus, "t/Subscriptions/a");
+    dead_letter_first(&bus, "t/Subscriptions/a");
     let entity = "t/Subscriptions/a/$DeadLetterQueue";
     let done = resubmit(&bus, &json!({"entity": entity, "numbers": [1]}));
     assert_eq!(done["done"], json!([1]));
@@ -325,7 +325,7 @@ fn a_dead_letter_of_a_subscription_goes_back_to_it_alone_or_to_its_topic() {
         (held("t/Subscriptions/a"), held("t/Subscriptions/b")),
         (1, 1)
     );
-    bury(&bus, "t/Subscriptions/a");
+    dead_letter_first(&bus, "t/Subscriptions/a");
     let body = json!({"entity": entity, "where": "1=1", "to": "t", "keep_original": true, "new_message_id": true});
     assert_eq!(resubmit(&bus, &body)["done"], json!([2]));
     assert_eq!(
@@ -338,14 +338,14 @@ fn a_dead_letter_of_a_subscription_goes_back_to_it_alone_or_to_its_topic() {
 }
 
 #[test]
-fn a_dead_letter_stays_where_it_is_not_accepted() {
+fn a_dead_letter_refused_on_resubmission_stays() {
     let duplicates = r#""RequiresDuplicateDetection":true"#;
     let bus = Bus::configured(&queues(
         "",
         &[("q", duplicates), ("off", r#""Status":"SendDisabled""#)],
     ));
     send(&bus, "q", &message("a", 1));
-    bury(&bus, "q");
+    dead_letter_first(&bus, "q");
     let entity = "q/$DeadLetterQueue";
     let again = resubmit(&bus, &json!({"entity": entity, "numbers": [1]}));
     let why = "the message is a duplicate there: it needs another message id";
@@ -366,7 +366,7 @@ fn a_dead_letter_stays_where_it_is_not_accepted() {
 }
 
 #[test]
-fn messages_are_acted_on_by_number_and_by_filter() {
+fn actions_apply_to_messages_by_number_or_filter() {
     let bus = Bus::with_queues(&["q"]);
     let all: Vec<Value> = (0..1200).map(|n| message(&n.to_string(), n)).collect();
     send(&bus, "q", &json!(all[..1000]));
@@ -409,7 +409,7 @@ fn messages_are_acted_on_by_number_and_by_filter() {
 }
 
 #[test]
-fn a_scheduled_message_is_let_in_at_once() {
+fn a_scheduled_message_can_be_activated_at_once() {
     let bus = Bus::with_queues(&["q"]);
     let at = (client_now() + 600_000).to_string();
     let scheduled =
@@ -484,7 +484,7 @@ fn entities_are_listed_with_their_counts() {
 }
 
 #[test]
-fn fields_have_the_types_that_amqp_gives_them() {
+fn message_properties_in_json_have_their_amqp_types() {
     let bus = Bus::with_queues(&["q"]);
     let sent = |properties: Value| {
         let message = json!({"properties": properties});

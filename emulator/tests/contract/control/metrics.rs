@@ -57,7 +57,7 @@ fn messages_and_events_are_counted_by_entity_and_namespace() {
 }
 
 #[test]
-fn requests_are_counted_with_what_became_of_them() {
+fn metrics_count_requests_by_result() {
     let bus = Bus::with_queues(&["q"]);
     let busy = json!({
         "operation": "send", "times": 1,
@@ -89,7 +89,7 @@ fn requests_are_counted_with_what_became_of_them() {
 }
 
 #[test]
-fn a_scheduled_message_comes_in_once() {
+fn metrics_count_a_scheduled_message_once() {
     let bus = Bus::with_queues(&["q"]);
     bus.http.freeze();
     let (mut peer, sender) = bus.sender("q");
@@ -105,7 +105,7 @@ fn a_scheduled_message_comes_in_once() {
 }
 
 #[test]
-fn an_entity_of_that_name_is_still_an_entity() {
+fn an_entity_named_metrics_is_still_reachable() {
     let bus = Bus::with_queues(&["metrics"]);
     let versioned = text(&bus, "/metrics?api-version=2021-05", "");
     assert!(versioned.starts_with("HTTP/1.1 401"), "{versioned}");
@@ -118,7 +118,7 @@ fn an_entity_of_that_name_is_still_an_entity() {
 }
 
 #[test]
-fn whether_there_are_metrics_can_be_asked() {
+fn a_head_request_for_metrics_is_answered() {
     let bus = Bus::with_queues(&["q"]);
     let head = |host: &str| {
         let request =
@@ -132,7 +132,7 @@ fn whether_there_are_metrics_can_be_asked() {
 }
 
 #[test]
-fn of_many_entities_the_first_thousand_are_listed_and_the_sum_counts_all() {
+fn metrics_list_a_thousand_entities_and_the_sum_of_all() {
     let names: Vec<String> = (0..1002).map(|n| format!("q{n:04}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let bus = Bus::with_queues(&names);

@@ -21,7 +21,7 @@ fn nested(depth: usize) -> String {
 }
 
 #[test]
-fn a_value_may_nest_as_deep_as_amqp_lets_it() {
+fn a_json_value_has_at_most_the_nesting_depth_of_amqp() {
     let bus = Bus::with_queues(&["q"]);
     assert_eq!(send(&bus, &nested(20)).status, 201);
     let deep = send(&bus, &nested(50));
@@ -32,7 +32,7 @@ fn a_value_may_nest_as_deep_as_amqp_lets_it() {
 }
 
 #[test]
-fn as_many_properties_as_fit_are_listed() {
+fn all_application_properties_that_fit_are_listed() {
     let bus = Bus::with_queues(&["q"]);
     let with = |count: usize| {
         let members = (0..count).map(|n| (format!("p{n}"), Value::Null));
@@ -46,7 +46,7 @@ fn as_many_properties_as_fit_are_listed() {
 }
 
 #[test]
-fn one_long_line_shows_its_beginning_and_bytes_show_none() {
+fn a_preview_shows_the_beginning_of_text_and_no_bytes() {
     let bus = Bus::with_queues(&["q"]);
     let line = "ü".repeat(100_000);
     let sent = send(&bus, &json!({ "body": { "text": line } }).to_string());
@@ -62,7 +62,7 @@ fn one_long_line_shows_its_beginning_and_bytes_show_none() {
 }
 
 #[test]
-fn names_with_slashes_are_one_name() {
+fn entity_names_with_slashes_are_accepted_in_message_requests() {
     let bus = Bus::with_queues(&["a/b"]);
     let path = "~/messages?entity=a%2Fb";
     assert_eq!(bus.http.post(path, &json!({})).status, 201);
@@ -80,7 +80,7 @@ fn names_with_slashes_are_one_name() {
 }
 
 #[test]
-fn of_several_messages_the_invalid_one_is_reported_and_none_is_sent() {
+fn the_invalid_one_of_several_messages_is_reported_and_none_sent() {
     let bus = Bus::with_queues(&["q"]);
     for (wrong, status, said) in [
         (json!({"subject": "x"}), 422, "messages[1]: unknown field"),

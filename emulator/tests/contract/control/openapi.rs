@@ -48,7 +48,7 @@ const MAX_SUBSCRIPTIONS: usize = 2_000;
 type Answered = (String, String, u16);
 
 #[test]
-fn the_file_is_what_the_types_say() {
+fn the_openapi_file_equals_the_generated_document() {
     // Without indentation, which would be a third of its size in the program.
     let made = format!("{:#}", openapi::document());
     let lines = made.lines().flat_map(|line| [line.trim_start(), "\n"]);
@@ -72,7 +72,7 @@ fn the_file_is_what_the_types_say() {
 }
 
 #[test]
-fn every_answer_that_is_described_is_given_and_is_as_described() {
+fn every_described_response_occurs_and_matches_its_schema() {
     let mut tour = RecordingClient::begin();
     REQUESTS.lines().for_each(|line| tour.ask(line));
     for (kind, new, bad) in [
@@ -130,7 +130,7 @@ fn every_answer_that_is_described_is_given_and_is_as_described() {
 }
 
 #[test]
-fn what_any_operation_may_answer_is_described() {
+fn responses_common_to_all_operations_are_described() {
     let document = openapi::document();
     let responses = &document["components"]["responses"];
     let bus = Bus::with_queues(&["q"]);

@@ -31,7 +31,7 @@ fn work(bus: &Bus) {
 }
 
 #[test]
-fn nothing_is_recorded_before_it_is_asked_for_and_everything_then() {
+fn operations_are_recorded_only_after_a_request() {
     let bus = Bus::with_queues(&["q"]);
     work(&bus);
     assert_eq!(operations(&bus, ""), [] as [Value; 0]);
@@ -81,7 +81,7 @@ fn nothing_is_recorded_before_it_is_asked_for_and_everything_then() {
 }
 
 #[test]
-fn a_log_is_read_in_pages() {
+fn the_operation_log_has_pages() {
     let bus = Bus::with_queues(&["q"]);
     record(&bus, true);
     work(&bus);
@@ -107,7 +107,7 @@ fn a_log_is_read_in_pages() {
 }
 
 #[test]
-fn a_fault_takes_effect_on_the_one_operation_that_it_is_narrowed_to() {
+fn a_fault_narrowed_to_one_operation_affects_only_that() {
     let bus = Bus::with_queues(&["q"]);
     record(&bus, true);
     let fault = json!({
@@ -143,7 +143,7 @@ fn a_fault_takes_effect_on_the_one_operation_that_it_is_narrowed_to() {
 }
 
 #[test]
-fn what_no_operation_can_have_is_refused_with_what_it_can() {
+fn an_impossible_fault_filter_is_refused_with_the_allowed_operations() {
     let bus = Bus::with_queues(&["q"]);
     let numbered = "only with the operations receive, settle, complete, abandon, dead-letter, defer, renew-lock, management";
     for (operation, key, value, allowed) in [

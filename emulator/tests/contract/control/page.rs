@@ -17,7 +17,7 @@ fn get(bus: &Bus, path: &str, headers: &str) -> String {
 }
 
 #[test]
-fn the_page_is_sent_compressed_with_its_policy() {
+fn the_inspector_page_is_compressed_and_has_a_content_security_policy() {
     let bus = Bus::with_queues(&["q"]);
     let answer = get(&bus, "/$emulator/", "").to_lowercase();
     assert!(answer.starts_with("http/1.1 200"), "{answer}");
@@ -34,7 +34,7 @@ fn the_page_is_sent_compressed_with_its_policy() {
 }
 
 #[test]
-fn a_file_that_a_browser_has_is_not_sent_again() {
+fn a_cached_inspector_file_is_answered_with_304() {
     let bus = Bus::with_queues(&["q"]);
     let asset = servicebus_inspector::asset("app.js").expect("the page has a script");
     let known = format!("If-None-Match: {}\r\n", asset.etag);
@@ -45,7 +45,7 @@ fn a_file_that_a_browser_has_is_not_sent_again() {
 }
 
 #[test]
-fn browsers_are_sent_to_the_page_and_other_clients_are_not() {
+fn only_browsers_are_redirected_to_the_inspector() {
     let bus = Bus::with_queues(&["q"]);
     let browser = "Accept: text/html,application/xhtml+xml\r\n";
     for path in ["/", "/$emulator"] {
@@ -60,7 +60,7 @@ fn browsers_are_sent_to_the_page_and_other_clients_are_not() {
 }
 
 #[test]
-fn missing_files_of_the_page_are_reported() {
+fn a_missing_inspector_file_is_not_found() {
     let bus = Bus::with_queues(&["q"]);
     for path in [
         "/$emulator/no.js",
@@ -75,7 +75,7 @@ fn missing_files_of_the_page_are_reported() {
 }
 
 #[test]
-fn only_the_import_map_of_the_page_runs_beside_its_files() {
+fn only_the_import_map_of_the_inspector_is_inline_script() {
     let page = include_str!("../../../inspector/page/index.html");
     let (_, map) = page
         .split_once("<script type=\"importmap\">")
@@ -93,7 +93,7 @@ fn only_the_import_map_of_the_page_runs_beside_its_files() {
 }
 
 #[test]
-fn the_page_keeps_to_its_budget() {
+fn the_inspector_files_stay_within_their_size_budget() {
     let size: usize = ASSETS.iter().map(|asset| asset.content.len()).sum();
     assert!(size <= BUDGET, "{size} bytes of at most {BUDGET}");
     assert!(size > BUDGET / 10, "{size} bytes are not a page");

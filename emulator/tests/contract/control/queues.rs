@@ -26,7 +26,7 @@ fn put(bus: &Bus, path: &str, properties: &Value) -> Answer {
 }
 
 #[test]
-fn a_queue_is_made_changed_shown_and_removed() {
+fn a_queue_is_created_updated_shown_and_deleted() {
     let bus = Bus::with_queues(&["q"]);
     let made = put(&bus, "new", &json!({"LockDuration": "PT30S"}));
     assert_eq!(made.status, 201, "{made:?}");
@@ -73,7 +73,7 @@ fn a_queue_is_made_changed_shown_and_removed() {
 }
 
 #[test]
-fn an_empty_body_is_a_queue_like_any_other() {
+fn an_empty_body_creates_a_queue_with_defaults() {
     let bus = Bus::with_queues(&["q"]);
     for (path, body) in [("a", None), ("b", Some("")), ("c", Some("{}"))] {
         assert_eq!(bus.http.queue("PUT", path, body).status, 201, "{path}");
@@ -120,7 +120,7 @@ fn all_problems_are_reported_at_once() {
 }
 
 #[test]
-fn a_body_that_is_no_object_is_refused() {
+fn a_queue_body_must_be_an_object() {
     let bus = Bus::with_queues(&["q"]);
     for body in ["[]", "[\"PT30S\"]", "1", "null", "\"q\"", "{", "no json"] {
         let answer = bus.http.queue("PUT", "q", Some(body));
@@ -137,7 +137,7 @@ fn a_body_that_is_no_object_is_refused() {
 }
 
 #[test]
-fn what_is_fixed_at_creation_stays() {
+fn properties_of_a_queue_fixed_at_creation_cannot_be_changed() {
     let bus = Bus::with_queues(&["q"]);
     for name in ["RequiresDuplicateDetection", "EnablePartitioning"] {
         let answer = put(&bus, "q", &json!({ name: true, "MaxDeliveryCount": 3 }));
@@ -150,7 +150,7 @@ fn what_is_fixed_at_creation_stays() {
 }
 
 #[test]
-fn targets_must_be_there() {
+fn forwarding_targets_of_a_queue_must_exist() {
     let bus = Bus::with_queues(&["orders", "q"]);
     for property in ["ForwardTo", "ForwardDeadLetteredMessagesTo"] {
         let answer = put(&bus, "q", &json!({ property: "order" }));
@@ -174,7 +174,7 @@ fn targets_must_be_there() {
 }
 
 #[test]
-fn a_target_may_go_and_its_sources_can_still_be_changed_to_another() {
+fn a_source_of_a_deleted_target_can_get_another_target() {
     let bus = Bus::with_queues(&["a", "b", "c"]);
     put(&bus, "a", &json!({"ForwardTo": "b"})).ok();
     bus.http.queue("DELETE", "b", None).ok();
@@ -186,7 +186,7 @@ fn a_target_may_go_and_its_sources_can_still_be_changed_to_another() {
 }
 
 #[test]
-fn a_name_has_slashes_plain_or_encoded_and_only_legal_letters() {
+fn a_queue_name_may_have_slashes_and_only_legal_characters() {
     let bus = Bus::with_queues(&["q"]);
     for path in ["eu/orders", "eu%2Forders", "EU%2forders"] {
         let answer = put(&bus, path, &json!({}));
@@ -216,7 +216,7 @@ fn a_name_has_slashes_plain_or_encoded_and_only_legal_letters() {
 }
 
 #[test]
-fn changes_from_many_sides_all_count() {
+fn concurrent_updates_of_a_queue_are_all_applied() {
     let bus = Bus::with_queues(&["q"]);
     let names = ["MaxDeliveryCount", "MaxSizeInMegabytes"];
     for round in 1..20 {

@@ -16,7 +16,7 @@ fn lose(bus: &Bus, body: &Value) -> Answer {
 }
 
 #[test]
-fn they_are_listed_with_holders_and_contents() {
+fn sessions_are_listed_with_holders_and_contents() {
     let bus = Bus::with_sessions();
     assert_eq!(listed(&bus), Vec::<Value>::new());
     let mut peer = bus.client_as(&Open::named("worker-1"));
@@ -58,7 +58,7 @@ fn they_are_listed_with_holders_and_contents() {
 }
 
 #[test]
-fn a_lock_is_taken_away_from_its_holder() {
+fn a_session_lock_can_be_ended_by_a_request() {
     let (bus, mut peer) = Bus::with_sessions().with_client();
     let link = peer.accept("q", "s");
     let body = json!({"entity": "q", "session": "s"});
@@ -74,7 +74,7 @@ fn a_lock_is_taken_away_from_its_holder() {
 }
 
 #[test]
-fn what_has_no_sessions_says_so() {
+fn an_entity_without_sessions_refuses_session_requests() {
     let with_sessions = r#""RequiresSession":true"#;
     let bus = Bus::configured(&queues("", &[("q", with_sessions), ("plain", "")]));
     for entity in ["plain", "q/$DeadLetterQueue"] {
@@ -96,7 +96,7 @@ fn what_has_no_sessions_says_so() {
 }
 
 #[test]
-fn a_session_to_take_away_must_have_a_legal_id() {
+fn ending_a_session_lock_needs_a_valid_session_id() {
     let bus = Bus::with_sessions();
     let answer = lose(&bus, &json!({"entity": "q", "session": "s".repeat(129)}));
     assert_eq!(answer.error(400).0, "invalid-argument");
@@ -113,7 +113,7 @@ fn a_session_to_take_away_must_have_a_legal_id() {
 }
 
 #[test]
-fn the_record_shows_what_becomes_of_a_session() {
+fn the_timeline_has_the_events_of_a_session() {
     let bus = Bus::with_sessions();
     let mut peer = bus.client_as(&Open::named("worker-1"));
     send_all(&mut peer, "q", &[("m", "s")]);
@@ -157,7 +157,7 @@ fn the_record_shows_what_becomes_of_a_session() {
 }
 
 #[test]
-fn entities_are_made_with_sessions_and_keep_them() {
+fn requires_session_is_set_at_creation_and_cannot_be_changed() {
     let bus = Bus::with_queues(&["plain"]);
     let shown = bus.http.put_queue("new", &json!({"RequiresSession": true}));
     assert_eq!(shown["properties"]["RequiresSession"], true);

@@ -33,7 +33,7 @@ fn locked() -> (Bus, Peer, Delivery) {
 }
 
 #[test]
-fn messages_without_a_taker_are_at_rest() {
+fn messages_without_a_receiver_are_idle() {
     let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     peer.send_to("q", &Message::new("m"));
     for body in [
@@ -62,7 +62,7 @@ fn busy_parts_are_listed_on_request() {
 }
 
 #[test]
-fn a_lock_is_listed_with_its_holder() {
+fn a_held_lock_is_reported_as_busy_with_its_holder() {
     let (bus, mut peer, delivery) = locked();
     let expected = json!([{"path": "q", "value": "1 locked by worker-1", "allowed": "at rest"}]);
     assert_eq!(problems(&bus), expected);
@@ -74,7 +74,7 @@ fn a_lock_is_listed_with_its_holder() {
 }
 
 #[test]
-fn an_entity_is_meant_by_any_of_its_addresses() {
+fn waiting_for_idle_accepts_any_address_of_an_entity() {
     let (bus, _peer, _delivery) = locked();
     for entity in ["q", "Q", "/q", "sb://localhost/q"] {
         assert_eq!(
@@ -106,7 +106,7 @@ fn waits_for(end: impl FnOnce(&Bus, &mut Peer, &Delivery)) {
 }
 
 #[test]
-fn it_waits_for_whatever_ends_the_lock() {
+fn waiting_for_idle_ends_when_the_lock_ends() {
     waits_for(|_, peer, delivery| peer.complete(delivery));
     waits_for(|bus, _, _| bus.http.advance(61.0));
     waits_for(|bus, _, _| {
@@ -129,7 +129,7 @@ fn it_waits_for_whatever_ends_the_lock() {
 const COUNTS: &str = "~/counts";
 
 #[test]
-fn they_count_as_the_service_does() {
+fn counts_of_an_entity_are_those_of_the_service() {
     let (bus, mut peer, sender) = Bus::with_queues(&["orders"]).with_sender("orders");
     let mut bytes = 0;
     for id in ["a", "b", "c"] {
@@ -157,7 +157,7 @@ fn they_count_as_the_service_does() {
 }
 
 #[test]
-fn any_spelling_of_an_address_will_do() {
+fn counts_accept_any_spelling_of_an_address() {
     let (bus, mut peer) = Bus::with_queues(&["Orders/Eu"]).with_client();
     peer.send_to("orders/eu", &Message::new("m"));
     for spelling in [
@@ -179,7 +179,7 @@ fn any_spelling_of_an_address_will_do() {
 }
 
 #[test]
-fn an_unknown_entity_is_not_found_and_the_known_are_named() {
+fn counts_of_an_unknown_entity_list_the_known_ones() {
     let bus = Bus::with_queues(&["a", "b"]);
     for entity in ["c", "a/$management", "$cbs", "a%00"] {
         let answer = bus.http.get(&format!("{COUNTS}?entity={entity}"));

@@ -65,7 +65,7 @@ fn events_are_rendered_as_lines_on_request() {
 }
 
 #[test]
-fn a_message_is_followed_from_queue_to_dead_letter_queue() {
+fn the_timeline_of_a_message_includes_its_dead_letter() {
     let events = poison();
     let expected = "sent delivered abandoned delivered abandoned dead-lettered delivered completed";
     assert_eq!(kinds(&events).join(" "), expected);
@@ -90,7 +90,7 @@ fn a_message_is_followed_from_queue_to_dead_letter_queue() {
 }
 
 #[test]
-fn an_event_has_every_field_whether_it_means_something_or_not() {
+fn every_event_has_all_fields() {
     for event in poison() {
         let fields: Vec<&str> = event
             .as_object()
@@ -105,7 +105,7 @@ fn an_event_has_every_field_whether_it_means_something_or_not() {
 }
 
 #[test]
-fn times_and_offsets_go_up_together() {
+fn times_and_offsets_of_events_ascend_together() {
     let (bus, mut peer, sender, receiver) = Bus::with_queues(&["q"]).with_links("q");
     peer.send(&sender, &Message::new("m"));
     let held = peer.receive_one(&receiver);
@@ -145,7 +145,7 @@ fn times_and_offsets_go_up_together() {
 }
 
 #[test]
-fn it_is_filtered_by_entity_and_message() {
+fn the_timeline_is_filtered_by_entity_and_message() {
     let (bus, mut peer) = Bus::with_queues(&["a", "b"]).with_client();
     for queue in ["a", "b"] {
         let sender = peer.sender(queue);
@@ -173,7 +173,7 @@ fn it_is_filtered_by_entity_and_message() {
 }
 
 #[test]
-fn counters_count_everything_and_by_store() {
+fn timeline_counters_count_all_events_and_by_sub_queue() {
     let (bus, mut peer) = Bus::with_queues(&["q", "other"]).with_client();
     peer.send_to("other", &Message::new("elsewhere"));
     let sender = peer.sender("q");
@@ -211,7 +211,7 @@ fn counters_count_everything_and_by_store() {
 }
 
 #[test]
-fn a_refusal_stands_there_with_the_words_that_its_client_read() {
+fn a_refused_event_has_the_text_the_client_got() {
     let bus = Bus::with_queues(&["q"]);
     let mut peer = bus.client_as(&Open::named("worker-1"));
     let missing = peer.refused(&Attach::sender("nowhere"));
@@ -245,7 +245,7 @@ fn a_refusal_stands_there_with_the_words_that_its_client_read() {
 }
 
 #[test]
-fn a_message_can_be_followed_through_its_schedule_and_from_queue_to_queue() {
+fn the_timeline_of_a_message_includes_schedule_and_forwards() {
     let bus = Bus::configured(&queues("", &[("a", r#""ForwardTo":"b""#), ("b", "")]));
     let mut peer = bus.client_as(&Open::named("worker-1"));
     let sender = peer.sender("a");
@@ -277,7 +277,7 @@ fn a_message_can_be_followed_through_its_schedule_and_from_queue_to_queue() {
 }
 
 #[test]
-fn what_a_deleted_queue_counted_still_counts_in_all() {
+fn counters_of_a_deleted_queue_remain_in_the_totals() {
     let (bus, mut peer, sender) = Bus::with_queues(&["q", "other"]).with_sender("q");
     peer.send(&sender, &Message::new("m"));
     bus.http.queue("DELETE", "q", None).ok();
@@ -296,7 +296,7 @@ fn what_a_deleted_queue_counted_still_counts_in_all() {
 }
 
 #[test]
-fn it_is_bounded_and_says_how_much_was_dropped() {
+fn the_timeline_is_limited_and_reports_dropped_events() {
     let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let mut batch = Vec::new();
     let mut writer = servicebus_codec::Writer::new(&mut batch);
@@ -319,7 +319,7 @@ fn it_is_bounded_and_says_how_much_was_dropped() {
 }
 
 #[test]
-fn the_record_is_read_in_pages_by_position() {
+fn the_timeline_is_read_in_pages_by_position() {
     let bus = Bus::with_queues(&["q", "other"]);
     let (mut peer, link) = bus.sender("q");
     let other = peer.sender("other");
@@ -370,7 +370,7 @@ fn the_record_is_read_in_pages_by_position() {
 }
 
 #[test]
-fn an_event_of_a_page_knows_the_id_of_a_message_that_came_before_it() {
+fn an_event_of_a_page_has_the_id_of_an_earlier_message() {
     let (bus, mut peer, sender, receiver) = Bus::with_queues(&["q"]).with_links("q");
     peer.send(&sender, &Message::new("a"));
     let delivery = peer.receive_one(&receiver);

@@ -58,7 +58,7 @@ fn a_timeline_shows_the_receiver_and_the_rule_of_a_message() {
 }
 
 #[test]
-fn an_advance_goes_through_everything_that_follows_from_it() {
+fn an_advance_processes_all_effects_of_scheduled_publications() {
     let (bus, mut peer, sender) = coloured().with_sender("t");
     let at = |seconds: i64| client_now() + seconds * 1000;
     for (id, seconds) in [("late", 120), ("soon", 60)] {
@@ -83,7 +83,7 @@ fn an_advance_goes_through_everything_that_follows_from_it() {
 }
 
 #[test]
-fn a_subscription_with_a_lock_is_not_at_rest() {
+fn a_subscription_with_a_lock_is_busy() {
     let bus = coloured();
     publish(&bus, "1", "red");
     let mut peer = bus.client_as(&Open::named("worker-1"));
@@ -106,7 +106,7 @@ fn a_subscription_with_a_lock_is_not_at_rest() {
 }
 
 #[test]
-fn a_reset_empties_subscriptions_and_what_is_scheduled() {
+fn a_reset_removes_messages_of_subscriptions_and_schedules() {
     let bus = coloured();
     publish(&bus, "1", "red");
     let (mut peer, sender) = bus.sender("t");
@@ -125,7 +125,7 @@ fn a_reset_empties_subscriptions_and_what_is_scheduled() {
 }
 
 #[test]
-fn the_list_of_queues_has_queues_alone() {
+fn the_list_of_queues_contains_only_queues() {
     let bus = coloured();
     let list = bus.http.get("~/queues").ok();
     let names: Vec<_> = list["queues"].as_array().into_iter().flatten().collect();
@@ -145,7 +145,7 @@ fn the_list_of_queues_has_queues_alone() {
 }
 
 #[test]
-fn topics_and_subscriptions_come_and_go_while_they_are_served() {
+fn topics_and_subscriptions_can_be_created_and_deleted_in_use() {
     let bus = coloured();
     assert_eq!(bus.http.put("~/topics/new", &json!({})).status, 201);
     assert_eq!(bus.http.put("~/topics/new", &json!({})).status, 200);
@@ -177,7 +177,7 @@ fn topics_and_subscriptions_come_and_go_while_they_are_served() {
 }
 
 #[test]
-fn a_deleted_topic_takes_its_subscriptions_along() {
+fn a_topic_is_deleted_with_its_subscriptions() {
     let bus = coloured();
     publish(&bus, "1", "red");
     let (mut peer, receiver) = bus.receiver("t/Subscriptions/red");
@@ -200,7 +200,7 @@ fn a_deleted_topic_takes_its_subscriptions_along() {
 }
 
 #[test]
-fn a_subscription_that_comes_again_has_lost_its_rules_and_messages() {
+fn a_recreated_subscription_has_default_rules_and_no_messages() {
     let bus = coloured();
     publish(&bus, "1", "red");
     let path = "~/subscriptions/t/Subscriptions/red";
@@ -214,7 +214,7 @@ fn a_subscription_that_comes_again_has_lost_its_rules_and_messages() {
 }
 
 #[test]
-fn changed_settings_drop_the_locks_of_a_topics_subscriptions() {
+fn an_update_of_a_topic_ends_the_locks_of_its_subscriptions() {
     let bus = coloured();
     publish(&bus, "1", "red");
     let mut peer = bus.client();
@@ -238,7 +238,7 @@ fn changed_settings_drop_the_locks_of_a_topics_subscriptions() {
 }
 
 #[test]
-fn a_reset_brings_back_every_setting_and_every_kind() {
+fn a_reset_restores_properties_of_every_kind_of_entity() {
     let failing = rules(&[sql("divide", "1 / n = 1", "")]);
     let bus = Bus::configured(&topic(&json!({}), &[("s", failing)]));
     let route = "~/subscriptions/t/Subscriptions/s";
@@ -266,7 +266,7 @@ fn a_reset_brings_back_every_setting_and_every_kind() {
 }
 
 #[test]
-fn a_status_alone_leaves_the_locks_of_a_topics_subscriptions() {
+fn a_status_update_of_a_topic_keeps_the_locks_of_subscriptions() {
     let bus = coloured();
     publish(&bus, "1", "red");
     let mut peer = bus.client();

@@ -99,14 +99,14 @@ fn active(bus: &Bus, namespace: &str, entity: &str) -> u64 {
 }
 
 #[test]
-fn the_list_is_that_of_the_ready_line() {
+fn the_list_of_namespaces_equals_the_ready_line() {
     let process = Process::start(&[]);
     let list = process.http().get("/$emulator/v1/namespaces").ok();
     assert_eq!(list, process.ready["namespaces"]);
 }
 
 #[test]
-fn a_reset_leaves_entities_as_declared_and_nothing_in_them() {
+fn a_reset_restores_declared_entities_without_messages() {
     let (bus, mut peer, sender, receiver) = Bus::with_queues(&["q"]).with_links("q");
     for id in ["dead", "locked", "ready"] {
         peer.send(&sender, &Message::new(id));

@@ -7,7 +7,7 @@ use crate::support::*;
 const PATH: &str = "/t/Subscriptions/a$c$D?api-version=2021-05";
 
 #[test]
-fn it_shows_the_client_and_keeps_it() {
+fn the_administration_api_shows_and_keeps_the_jms_client() {
     let (bus, admin) = Bus::premium(&[]).with_admin();
     let mut peer = bus.jms("c");
     let own = peer.attached(&Attach::subscriber("a", "t", true, &["shared"]));
@@ -34,7 +34,7 @@ fn it_shows_the_client_and_keeps_it() {
 }
 
 #[test]
-fn one_may_be_made_for_a_client_that_only_listens() {
+fn a_jms_subscription_can_be_created_for_a_client_with_listen_only() {
     let (bus, admin) = Bus::premium(&[]).with_admin();
     admin.create("/t", &topic_entry(""));
     let client = "<IsClientAffine>true</IsClientAffine><ClientAffineProperties><ClientId>c</ClientId>\
@@ -52,7 +52,7 @@ fn one_may_be_made_for_a_client_that_only_listens() {
 }
 
 #[test]
-fn an_export_names_its_namespace_and_declares_the_same_again() {
+fn an_export_with_jms_subscriptions_declares_an_equal_namespace() {
     let bus = Bus::premium(&[]);
     let mut peer = bus.jms("c");
     let own = Attach::subscriber("a", "t", true, &["shared"]).selecting("n > 1");
@@ -81,7 +81,7 @@ fn an_export_names_its_namespace_and_declares_the_same_again() {
 }
 
 #[test]
-fn an_export_has_the_selector_as_the_client_wrote_it() {
+fn an_export_has_the_selector_as_written_by_the_client() {
     let bus = Bus::premium(&[]);
     let mut peer = bus.jms("c");
     let terms = vec!["JMSPriority = 4"; 50].join(" OR ");

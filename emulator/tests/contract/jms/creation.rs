@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::*;
 
 #[test]
-fn what_is_attached_to_is_made() {
+fn an_attach_by_a_jms_client_creates_the_entity() {
     let bus = Bus::premium(&[]);
     let mut peer = bus.jms("c");
     peer.attached(&Attach::producer("q1", "queue"));
@@ -24,7 +24,7 @@ fn what_is_attached_to_is_made() {
 }
 
 #[test]
-fn what_is_made_has_the_idle_time_of_its_connection() {
+fn entities_created_on_attach_have_the_idle_time_of_the_connection() {
     let bus = Bus::premium(&[]);
     let name = |kind: &str| format!("com.microsoft:{kind}-auto-delete-on-idle-duration-in-seconds");
     let open = Open::jms(
@@ -59,7 +59,7 @@ fn what_is_made_has_the_idle_time_of_its_connection() {
 }
 
 #[test]
-fn names_follow_the_rules_of_the_service() {
+fn names_of_entities_created_on_attach_are_validated() {
     let bus = Bus::premium(&["q"]);
     let mut peer = bus.jms("c");
     for name in ["a$b", "-a", "a b"] {
@@ -126,7 +126,7 @@ fn only_a_client_with_manage_creates_entities() {
 }
 
 #[test]
-fn a_full_namespace_takes_nothing_more() {
+fn a_full_namespace_refuses_entities_created_on_attach() {
     let names: Vec<String> = (0..10_000).map(|at| format!("q{at}")).collect();
     let bus = Bus::premium(&names.iter().map(String::as_str).collect::<Vec<_>>());
     let mut peer = bus.jms("c");
@@ -143,7 +143,7 @@ fn a_full_namespace_takes_nothing_more() {
 }
 
 #[test]
-fn nothing_is_made_for_an_attach_that_is_refused() {
+fn a_refused_attach_creates_no_entity() {
     let bus = Bus::premium(&[]);
     let hasty = "com.microsoft:subscriber-auto-delete-on-idle-duration-in-seconds";
     let mut peer = bus.client_as(&Open::jms("c", &[(hasty, long(5))]));

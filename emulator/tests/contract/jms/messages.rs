@@ -57,7 +57,7 @@ fn selectors_see_header_and_properties() {
 }
 
 #[test]
-fn a_rollback_gives_back_what_was_received_and_takes_back_what_was_sent() {
+fn a_rollback_returns_received_and_discards_sent_messages() {
     let bus = Bus::premium(&["q", "r"]);
     let mut peer = bus.jms("c");
     bus.client().send_to("q", &Message::new("one"));
@@ -87,7 +87,7 @@ fn a_rollback_gives_back_what_was_received_and_takes_back_what_was_sent() {
 
 /// Clients of JMS send in transactions without waiting for outcomes.
 #[test]
-fn a_transaction_in_which_a_message_was_refused_is_not_committed() {
+fn a_refused_message_fails_the_commit_of_its_transaction() {
     let bus = Bus::premium(&["q"]);
     let mut peer = bus.jms("c");
     let coordinator = peer.attached(&Attach::coordinator());
@@ -112,7 +112,7 @@ fn a_transaction_in_which_a_message_was_refused_is_not_committed() {
 /// They forget a delivery with its disposition: if that is refused, here because a transaction has one queue or topic
 /// (semantics §12), only the commit can report it.
 #[test]
-fn a_transaction_of_two_queues_is_not_committed_and_gives_back_what_was_received_from_both() {
+fn a_commit_fails_after_settlements_in_two_queues() {
     let bus = Bus::premium(&["q", "r"]);
     let mut peer = bus.jms("c");
     let coordinator = peer.attached(&Attach::coordinator());
@@ -147,7 +147,7 @@ fn a_transaction_of_two_queues_is_not_committed_and_gives_back_what_was_received
 }
 
 #[test]
-fn a_consumer_may_go_on_another_connection_where_the_first_was_cut() {
+fn a_durable_consumer_can_continue_on_another_connection() {
     let bus = Bus::premium(&[]);
     let mut peer = bus.jms("c");
     let own = peer.attached(&Attach::subscriber("a", "t", true, &[]));

@@ -25,7 +25,7 @@ fn send_all(peer: &mut Peer, address: &str, numbers: &[i64]) {
 }
 
 #[test]
-fn a_subscription_gets_what_its_selector_matches() {
+fn a_jms_subscription_gets_messages_matching_its_selector() {
     let bus = bus();
     let mut peer = bus.jms("c");
     let own =
@@ -46,7 +46,7 @@ fn long_selector() -> String {
 }
 
 #[test]
-fn a_rule_that_is_read_and_written_back_stays_a_selector() {
+fn a_selector_rule_sent_back_by_a_client_stays_a_selector() {
     let (bus, admin) = Bus::premium(&[]).with_admin();
     let mut peer = bus.jms("c");
     let large = long_selector();
@@ -73,7 +73,7 @@ fn a_rule_that_is_read_and_written_back_stays_a_selector() {
 }
 
 #[test]
-fn another_selector_makes_an_unused_subscription_anew() {
+fn another_selector_recreates_an_unused_subscription() {
     let bus = bus();
     let mut peer = bus.jms("c");
     let with = |selector: &str| Attach::subscriber("a", "t", true, &[]).selecting(selector);
@@ -100,7 +100,7 @@ fn another_selector_makes_an_unused_subscription_anew() {
 }
 
 #[test]
-fn a_consumer_of_a_queue_passes_over_the_rest() {
+fn a_queue_consumer_leaves_messages_not_matching_its_selector() {
     let bus = bus();
     let mut peer = bus.jms("c");
     let odd = peer.attached(
@@ -120,7 +120,7 @@ fn a_consumer_of_a_queue_passes_over_the_rest() {
 }
 
 #[test]
-fn a_drain_is_answered_when_all_of_a_long_queue_was_looked_at() {
+fn a_drain_with_a_selector_is_answered_after_the_whole_queue() {
     let bus = bus();
     look_at_a_long_queue(&bus);
     let bus = self::bus();
@@ -142,7 +142,7 @@ fn look_at_a_long_queue(bus: &Bus) {
 }
 
 #[test]
-fn a_browser_shows_what_its_selector_matches() {
+fn a_queue_browser_shows_messages_matching_its_selector() {
     let bus = bus();
     let mut peer = bus.jms("c");
     send_all(&mut peer, "q", &(0..200).collect::<Vec<_>>());
@@ -160,7 +160,7 @@ fn a_browser_shows_what_its_selector_matches() {
 
 /// It grants credit for everything and reads nothing: only what the system buffers is written.
 #[test]
-fn a_browser_that_never_reads_keeps_no_copies_in_memory() {
+fn a_queue_browser_that_never_reads_holds_little_memory() {
     let bus = bus();
     let mut peer = bus.jms("c");
     let sender = peer.sender("q");
@@ -189,7 +189,7 @@ fn a_browser_that_never_reads_keeps_no_copies_in_memory() {
 }
 
 #[test]
-fn a_queue_with_sessions_takes_no_selector() {
+fn a_queue_with_sessions_refuses_selectors() {
     let bus = bus();
     bus.http
         .put_queue("s", &serde_json::json!({"RequiresSession": true}));
@@ -203,7 +203,7 @@ fn a_queue_with_sessions_takes_no_selector() {
 }
 
 #[test]
-fn what_is_no_selector_is_refused_with_its_place() {
+fn an_invalid_selector_is_refused_with_the_position() {
     let bus = bus();
     let mut peer = bus.jms("c");
     for (selector, words) in [

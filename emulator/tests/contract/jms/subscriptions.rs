@@ -16,7 +16,7 @@ fn bus() -> Bus {
 }
 
 #[test]
-fn each_kind_has_its_name() {
+fn each_kind_of_jms_subscription_has_its_entity_name() {
     let bus = bus();
     let mut peer = bus.jms("c");
     for (link, is_durable, capabilities, name) in [
@@ -46,7 +46,7 @@ fn each_kind_has_its_name() {
 }
 
 #[test]
-fn durable_ones_stay_and_the_others_go_with_their_last_consumer() {
+fn volatile_subscriptions_are_deleted_with_their_last_consumer() {
     let bus = bus();
     let mut peer = bus.jms("c");
     let durable = peer.attached(&Attach::subscriber("a", "t", true, &[]));
@@ -82,7 +82,7 @@ fn durable_ones_stay_and_the_others_go_with_their_last_consumer() {
 }
 
 #[test]
-fn shared_ones_divide_what_comes_and_the_others_have_all_of_it() {
+fn consumers_of_a_shared_subscription_compete_for_messages() {
     let bus = bus();
     let mut peer = bus.jms("c");
     let mut other = bus.jms("d");
@@ -107,7 +107,7 @@ fn shared_ones_divide_what_comes_and_the_others_have_all_of_it() {
 }
 
 #[test]
-fn one_that_is_not_shared_has_one_consumer() {
+fn an_unshared_subscription_has_one_consumer() {
     let bus = bus();
     let mut peer = bus.jms("c");
     let own = peer.attached(&Attach::subscriber("a", "t", true, &[]));
@@ -119,7 +119,7 @@ fn one_that_is_not_shared_has_one_consumer() {
 }
 
 #[test]
-fn a_name_stands_for_one_kind() {
+fn a_subscription_name_belongs_to_one_kind() {
     let bus = bus();
     let mut peer = bus.jms("c");
     peer.attached(&Attach::subscriber("a", "t", true, &["shared"]));
@@ -141,7 +141,7 @@ fn a_name_stands_for_one_kind() {
 }
 
 #[test]
-fn another_topic_makes_an_unused_one_anew() {
+fn another_topic_recreates_an_unused_subscription() {
     let bus = bus();
     let mut peer = bus.jms("c");
     let own = peer.attached(&Attach::subscriber("a", "t", true, &[]));
@@ -199,7 +199,7 @@ fn a_client_ends_its_durable_subscription_without_naming_the_topic() {
 }
 
 #[test]
-fn to_every_other_client_they_are_subscriptions_like_any() {
+fn other_clients_use_a_jms_subscription_like_any_subscription() {
     let bus = bus();
     let mut peer = bus.jms("c");
     peer.attached(&Attach::subscriber("a", "t", true, &[]));
@@ -219,7 +219,7 @@ fn to_every_other_client_they_are_subscriptions_like_any() {
 }
 
 #[test]
-fn a_reset_ends_them_with_their_links() {
+fn a_reset_deletes_jms_subscriptions_and_detaches_their_links() {
     let bus = bus();
     let mut peer = bus.jms("c");
     let link = peer.attached(&Attach::subscriber("e|volatile1", "t", false, &["shared"]));
@@ -230,7 +230,7 @@ fn a_reset_ends_them_with_their_links() {
 }
 
 #[test]
-fn an_attach_that_is_refused_makes_changes_and_deletes_nothing() {
+fn a_refused_attach_leaves_jms_subscriptions_unchanged() {
     let (bus, admin) = bus().with_admin();
     let mut peer = bus.jms("c");
     let with = |selector: &str| Attach::subscriber("a", "t", true, &[]).selecting(selector);

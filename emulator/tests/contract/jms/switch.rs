@@ -11,7 +11,7 @@ fn offered(answer: &Frame) -> Value {
 }
 
 #[test]
-fn clients_of_jms_2_are_offered_shared_subscriptions_and_delays() {
+fn jms_2_clients_get_the_shared_subs_and_delayed_delivery_offers() {
     let bus = Bus::premium(&["q"]);
     let mut peer = Peer::connect(bus.amqp);
     assert_eq!(peer.sasl("ANONYMOUS", b""), 0);
@@ -26,7 +26,7 @@ fn clients_of_jms_2_are_offered_shared_subscriptions_and_delays() {
 }
 
 #[test]
-fn others_have_nothing_made_for_them() {
+fn clients_without_jms_2_create_no_entities_on_attach() {
     let bus = Bus::premium(&["q"]);
     let mut peer = bus.client();
     for attach in [
@@ -43,7 +43,7 @@ fn others_have_nothing_made_for_them() {
 }
 
 #[test]
-fn a_key_may_have_the_rest_of_a_connection_string_behind_it() {
+fn a_sasl_password_may_end_with_use_development_emulator() {
     let bus = Bus::premium(&["q"]);
     for (ending, outcome) in [
         (&b""[..], 0),
@@ -60,7 +60,7 @@ fn a_key_may_have_the_rest_of_a_connection_string_behind_it() {
 }
 
 #[test]
-fn the_password_of_the_user_jwt_is_a_token() {
+fn a_json_web_token_is_the_sasl_password_of_the_user_jwt() {
     let bus = Bus::premium(&["q"]);
     // {} and {"exp":9999999999}
     let token = "e30.eyJleHAiOjk5OTk5OTk5OTl9.c2ln";

@@ -6,7 +6,7 @@ const QUEUE: &str = "temporary-queue";
 const TOPIC: &str = "temporary-topic";
 
 #[test]
-fn a_temporary_queue_is_received_from_and_replied_to() {
+fn a_temporary_queue_can_be_received_from_and_sent_to() {
     let bus = Bus::premium(&["requests"]);
     let mut peer = bus.jms("c");
     let (creator, address) = peer.temporary("1", QUEUE);
@@ -26,7 +26,7 @@ fn a_temporary_queue_is_received_from_and_replied_to() {
 }
 
 #[test]
-fn a_temporary_topic_is_subscribed_to() {
+fn a_temporary_topic_can_be_subscribed_to() {
     let bus = Bus::premium(&[]);
     let mut peer = bus.jms("c");
     let (creator, address) = peer.temporary("1", TOPIC);
@@ -39,7 +39,7 @@ fn a_temporary_topic_is_subscribed_to() {
 }
 
 #[test]
-fn they_go_with_their_link_whatever_ends_it() {
+fn temporary_entities_are_deleted_with_their_link() {
     let bus = Bus::premium(&[]);
     let is_gone = |address: &str| {
         eventually("it goes", || {
@@ -70,7 +70,7 @@ fn they_go_with_their_link_whatever_ends_it() {
 }
 
 #[test]
-fn another_lifetime_policy_is_not_there() {
+fn an_unsupported_lifetime_policy_is_refused() {
     let bus = Bus::premium(&[]);
     let mut peer = bus.jms("c");
     for policy in [0x2c, 0x2d, 0x2e, 0x99] {

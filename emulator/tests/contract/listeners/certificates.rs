@@ -25,7 +25,7 @@ fn text(path: &std::path::Path) -> String {
 }
 
 #[test]
-fn one_authority_serves_every_emulator_and_is_shown_in_three_places() {
+fn emulators_of_one_tls_directory_share_and_show_their_ca() {
     let directory = directory("shared");
     let arguments = ["--tls-directory", &text(&directory)];
     let [one, other] = [Process::start(&arguments), Process::start(&arguments)];
@@ -51,7 +51,7 @@ fn one_authority_serves_every_emulator_and_is_shown_in_three_places() {
 }
 
 #[test]
-fn nothing_is_created_before_it_is_needed() {
+fn the_ca_is_created_only_when_tls_is_used() {
     let directory = directory("lazy");
     let arguments = ["--amqps-port", "off", "--tls-directory", &text(&directory)];
     let process = Process::start(&arguments);
@@ -68,7 +68,7 @@ fn nothing_is_created_before_it_is_needed() {
 }
 
 #[test]
-fn names_of_ones_own_are_certified_by_an_authority_of_the_run() {
+fn additional_tls_names_are_certified_by_a_ca_of_the_run() {
     let directory = directory("own");
     let own = "servicebus.test,10.1.2.3";
     let process = Process::start(&["--tls-name", own, "--tls-directory", &text(&directory)]);
@@ -122,7 +122,7 @@ fn names_of_ones_own_are_certified_by_an_authority_of_the_run() {
 }
 
 #[test]
-fn an_authority_that_may_vouch_for_any_name_is_replaced() {
+fn an_unconstrained_ca_in_the_tls_directory_is_replaced() {
     let directory = directory("old");
     fs::create_dir_all(&directory).expect("a directory can be made");
     let key = rcgen::KeyPair::generate().expect("a key");
@@ -146,7 +146,7 @@ fn an_authority_that_may_vouch_for_any_name_is_replaced() {
 }
 
 #[test]
-fn a_certificate_that_is_given_is_shown() {
+fn a_given_certificate_is_served() {
     let directory = directory("given");
     fs::create_dir_all(&directory).expect("a directory can be made");
     let key = rcgen::KeyPair::generate().expect("a key");
@@ -189,7 +189,7 @@ fn a_certificate_that_is_given_is_shown() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_used_is_named() {
+fn an_unusable_tls_directory_is_named() {
     let file = TemporaryFile::new("a file");
     let below = format!("{}/below", file.path());
     let output = run(

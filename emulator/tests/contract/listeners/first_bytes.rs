@@ -9,7 +9,7 @@ use servicebus_emulator::Options;
 use crate::support::*;
 
 #[test]
-fn health_is_served_at_both_paths_of_every_listener() {
+fn every_listener_serves_health_at_both_paths() {
     let bus = Bus::with_queues(&["q"]);
     for listener in [bus.http, Http(bus.amqp)] {
         for path in ["/health", "/$emulator/v1/health"] {
@@ -25,7 +25,7 @@ fn health_is_served_at_both_paths_of_every_listener() {
 }
 
 #[test]
-fn amqp_is_served_at_the_http_port() {
+fn the_http_port_accepts_amqp() {
     let bus = Bus::with_queues(&["q"]);
     let mut peer = Peer::connect(bus.http.0);
     assert_eq!(
@@ -38,7 +38,7 @@ fn amqp_is_served_at_the_http_port() {
 }
 
 #[test]
-fn a_connection_may_ask_many_times() {
+fn one_connection_may_send_many_http_requests() {
     let bus = Bus::with_queues(&["q"]);
     let mut stream = TcpStream::connect(bus.http.0).expect("HTTP accepts");
     let request = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -55,7 +55,7 @@ fn a_connection_may_ask_many_times() {
 }
 
 #[test]
-fn connections_that_say_nothing_are_in_nobodys_way() {
+fn silent_connections_do_not_block_requests_and_advances() {
     let bus = Bus::with_queues(&["q"]);
     let silent: Vec<Peer> = (0..20).map(|_| Peer::connect(bus.amqp)).collect();
     drop(Peer::connect(bus.amqp));
@@ -67,7 +67,7 @@ fn connections_that_say_nothing_are_in_nobodys_way() {
 }
 
 #[test]
-fn health_is_served_with_any_number_of_connections() {
+fn health_is_served_at_the_connection_limit() {
     let bus = Bus::started(Options {
         config: parse(&queues("", &[("q", "")])),
         connections: 3,
@@ -98,7 +98,7 @@ fn health_is_served_with_any_number_of_connections() {
 }
 
 #[test]
-fn a_head_that_others_may_read_differently_is_refused() {
+fn an_ambiguous_http_head_is_refused() {
     let bus = Bus::with_queues(&["q"]);
     for (what, reason) in [
         ("/health HTTP/1.1\r\n", "no header Host"),
@@ -126,7 +126,7 @@ fn a_head_that_others_may_read_differently_is_refused() {
 }
 
 #[test]
-fn a_head_behind_another_request_is_checked_like_the_first() {
+fn the_head_of_a_pipelined_request_is_checked() {
     let bus = Bus::with_queues(&["q"]);
     // Two bodies that look like a head, one of known length, the other chunked.
     let body = "GET /health HTTP/1.1\nHost: a\n\n";

@@ -8,7 +8,7 @@ use servicebus_emulator::Options;
 use crate::support::*;
 
 #[test]
-fn what_is_no_protocol_is_closed_with_one_line_in_the_log() {
+fn an_unknown_protocol_closes_the_connection_with_one_log_line() {
     let process = Process::start(&[]);
     let ca = process.ready["ca_certificate"].as_str().expect("a file");
     let ca = std::fs::read_to_string(ca).expect("it can be read");
@@ -47,7 +47,7 @@ fn what_is_no_protocol_is_closed_with_one_line_in_the_log() {
 }
 
 #[test]
-fn what_breaks_a_protocol_is_logged_once() {
+fn a_protocol_violation_is_logged_once() {
     let process = Process::start(&[]);
     let ca = process.ready["ca_certificate"].as_str().expect("a file");
     let ca = std::fs::read_to_string(ca).expect("it can be read");
@@ -84,23 +84,23 @@ fn what_breaks_a_protocol_is_logged_once() {
 }
 
 #[test]
-fn plain_bytes_within_tls_end_the_connection_and_nothing_else() {
+fn plain_bytes_within_tls_close_only_their_connection() {
     let bus = Bus::with_queues(&["q"]);
     let ca = bus.ca();
     let secured = || Stream::secured(bus.amqp, "localhost", &ca).expect("TLS begins");
-    let mut bystander = Peer::open_over(secured(), &Open::default());
-    bystander.let_in();
+    let mut other_client = Peer::open_over(secured(), &Open::default());
+    other_client.let_in();
     let Stream::Secured(stream) = secured() else {
         unreachable!("it was secured");
     };
     let mut plain = stream.sock.try_clone().expect("a socket has two ends");
     plain.write_all(AMQP_HEADER).expect("it can be written");
     Peer::over(Stream::Plain(plain)).read_to_end();
-    bystander.sender("q");
+    other_client.sender("q");
 }
 
 #[test]
-fn a_handshake_that_stays_half_done_is_in_nobodys_way() {
+fn an_incomplete_tls_handshake_does_not_block_other_connections() {
     let bus = Bus::with_queues(&["q"]);
     let ca = bus.ca();
     let half: Vec<Stream> = (0..20)
@@ -122,7 +122,7 @@ fn a_handshake_that_stays_half_done_is_in_nobodys_way() {
 }
 
 #[test]
-fn a_wait_ends_at_its_timeout() {
+fn an_incomplete_handshake_or_request_times_out() {
     let bus = Bus::started(Options {
         config: parse(&queues("", &[("q", "")])),
         step_timeout: Duration::from_millis(500),
@@ -178,7 +178,7 @@ fn smuggle(bus: &Bus, headers: &str, body: &str) -> String {
 }
 
 #[test]
-fn requests_that_servers_understand_differently_are_refused() {
+fn requests_with_ambiguous_framing_are_refused() {
     let bus = Bus::with_queues(&["q"]);
     for (headers, body) in [
         ("Content-Length: 5\r\nContent-Length: 6\r\n", "hello"),
@@ -203,7 +203,7 @@ fn requests_that_servers_understand_differently_are_refused() {
 }
 
 #[test]
-fn heads_are_bounded() {
+fn an_http_head_is_limited_in_size() {
     let bus = Bus::with_queues(&["q"]);
     let mut stream = Stream::plain(bus.http.0);
     let mut head = b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: ".to_vec();

@@ -10,7 +10,7 @@ use super::send_and_receive;
 use crate::support::*;
 
 #[test]
-fn amqp_over_tls_is_served_by_every_listener() {
+fn every_listener_accepts_amqp_over_tls() {
     let bus = Bus::with_queues(&["q"]);
     let ca = bus.ca();
     for listener in [bus.amqp, bus.http.0] {
@@ -26,7 +26,7 @@ fn amqp_over_tls_is_served_by_every_listener() {
 }
 
 #[test]
-fn http_goes_through_tls_at_every_door() {
+fn every_listener_accepts_http_over_tls() {
     let bus = Bus::with_queues(&["q"]);
     for listener in [bus.amqp, bus.http.0] {
         let mut stream = Stream::secured(listener, "localhost", &bus.ca()).expect("TLS begins");
@@ -39,10 +39,10 @@ fn http_goes_through_tls_at_every_door() {
 }
 
 #[test]
-fn a_client_that_trusts_another_authority_is_not_served() {
+fn a_client_that_does_not_trust_the_ca_is_logged() {
     let process = Process::start(&[]);
-    let stranger = rcgen_authority();
-    let refused = Stream::secured(process.address("amqps"), "localhost", &stranger);
+    let other_ca = rcgen_authority();
+    let refused = Stream::secured(process.address("amqps"), "localhost", &other_ca);
     let error = refused.map(|_| ()).expect_err("it trusts somebody else");
     assert!(error.to_string().contains("UnknownIssuer"), "{error}");
     let file = process.ready["ca_certificate"]
@@ -60,7 +60,7 @@ fn a_client_that_trusts_another_authority_is_not_served() {
 }
 
 #[test]
-fn the_name_that_tls_begins_with_chooses_the_namespace() {
+fn the_sni_name_selects_the_namespace() {
     let names = ["alpha", "beta"];
     let namespaces = names.map(|name| {
         format!(
@@ -89,7 +89,7 @@ fn the_name_that_tls_begins_with_chooses_the_namespace() {
 }
 
 #[test]
-fn stopping_closes_through_tls() {
+fn a_stop_sends_a_close_over_tls() {
     let bus = Bus::with_queues(&["q"]);
     let stream = Stream::secured(bus.amqp, "localhost", &bus.ca()).expect("TLS begins");
     let mut peer = Peer::open_over(stream, &Open::default());
@@ -107,7 +107,7 @@ fn rcgen_authority() -> String {
 }
 
 #[test]
-fn a_lock_is_found_where_it_was_taken() {
+fn the_location_of_a_lock_has_the_scheme_of_its_request() {
     let bus = Bus::with_queues(&["q"]);
     let (ca, rest) = (bus.ca(), bus.rest());
     let token = root_token("http://localhost");

@@ -11,7 +11,7 @@ use crate::support::*;
 const PATH: &str = "/$servicebus/websocket";
 
 #[test]
-fn every_spelling_of_path_and_subprotocol_is_served_at_every_door() {
+fn every_listener_accepts_every_websocket_path_and_subprotocol() {
     let bus = Bus::with_queues(&["q"]);
     let ca = bus.ca();
     for listener in [bus.http.0, bus.amqp] {
@@ -27,7 +27,7 @@ fn every_spelling_of_path_and_subprotocol_is_served_at_every_door() {
 }
 
 #[test]
-fn the_first_known_subprotocol_is_chosen_and_none_need_be_offered() {
+fn the_first_known_websocket_subprotocol_is_chosen_if_offered() {
     let bus = Bus::with_queues(&["q"]);
     let chosen = |offered| {
         let upgraded = Stream::plain(bus.http.0).upgraded(PATH, offered);
@@ -39,7 +39,7 @@ fn the_first_known_subprotocol_is_chosen_and_none_need_be_offered() {
 }
 
 #[test]
-fn o51_at_another_path_there_is_none() {
+fn o51_a_websocket_at_another_path_is_refused() {
     let bus = Bus::with_queues(&["q"]);
     for path in [
         "/",
@@ -63,7 +63,7 @@ fn o51_at_another_path_there_is_none() {
 }
 
 #[test]
-fn a_request_without_upgrade_is_refused() {
+fn a_websocket_request_without_upgrade_headers_is_refused() {
     let bus = Bus::with_queues(&["q"]);
     let ask = |headers: &str| {
         let mut stream = Stream::plain(bus.http.0);
@@ -90,7 +90,7 @@ fn a_request_without_upgrade_is_refused() {
 }
 
 #[test]
-fn a_page_of_another_origin_opens_no_websocket() {
+fn a_websocket_of_a_foreign_origin_is_refused() {
     let bus = Bus::with_queues(&["q"]);
     let ask = |origin: &str| {
         let request = format!(
@@ -113,7 +113,7 @@ fn a_page_of_another_origin_opens_no_websocket() {
 }
 
 #[test]
-fn frames_may_be_cut_anywhere_and_pings_are_answered() {
+fn websocket_messages_may_split_frames_and_pings_are_answered() {
     let bus = Bus::with_queues(&["q"]);
     let (mut socket, _) = Stream::plain(bus.http.0)
         .upgraded(PATH, Some("AMQPWSB10"))
@@ -155,7 +155,7 @@ fn masked(first: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_no_part_of_the_protocol_is_answered_with_a_reason() {
+fn an_invalid_websocket_frame_is_answered_with_a_close_reason() {
     let bus = Bus::with_queues(&["q"]);
     let ca = bus.ca();
     // The head of a frame of 2^62 bytes, and the beginning of what it announces.
@@ -194,7 +194,7 @@ fn what_is_no_part_of_the_protocol_is_answered_with_a_reason() {
 
 /// Row 57 of spec/observed.md: Microsoft's library for Java spins for ever on a close frame without a status.
 #[test]
-fn a_close_frame_has_a_status() {
+fn a_websocket_close_frame_has_a_status() {
     let bus = Bus::with_queues(&["q"]);
     let stream = Stream::plain(bus.http.0);
     let (mut socket, _) = stream
@@ -236,7 +236,7 @@ fn a_close_frame_without_status_is_answered_with_one() {
 }
 
 #[test]
-fn stopping_closes_through_a_websocket() {
+fn a_stop_sends_a_close_over_a_websocket() {
     let bus = Bus::with_queues(&["q"]);
     let stream = Stream::plain(bus.http.0).websocket(PATH, "AMQPWSB10");
     let mut peer = Peer::open_over(stream, &Open::default());

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::support::*;
 
 #[test]
-fn bad_arguments_end_with_two_and_a_hint() {
+fn invalid_arguments_exit_with_code_2_and_a_hint() {
     for arguments in [
         &["--nonsense"][..],
         &["--amqp-port", "70000"],
@@ -39,7 +39,7 @@ fn bad_arguments_end_with_two_and_a_hint() {
 }
 
 #[test]
-fn help_says_what_one_needs_first() {
+fn help_shows_the_connection_string_and_first_steps() {
     for arguments in [&["--help"][..], &["run", "--help"]] {
         let output = run(arguments, &[]);
         assert_eq!(output.status.code(), Some(0));
@@ -90,7 +90,7 @@ fn help_says_what_one_needs_first() {
 }
 
 #[test]
-fn an_emulator_of_tests_takes_nothing_from_variables() {
+fn for_tests_ignores_environment_variables() {
     let variables = [
         ("SERVICEBUS_EMULATOR_CONFIG", "none.json"),
         ("SERVICEBUS_EMULATOR_DATA", "/dev/null/data"),
@@ -110,7 +110,7 @@ fn an_emulator_of_tests_takes_nothing_from_variables() {
 }
 
 #[test]
-fn variables_do_what_options_do_and_options_are_stronger() {
+fn options_take_precedence_over_environment_variables() {
     let file = TemporaryFile::new(&queues("", &[("from-a-variable", "")]));
     let variables = [
         ("SERVICEBUS_EMULATOR_HOST", "127.0.0.1"),
@@ -151,7 +151,7 @@ fn variables_do_what_options_do_and_options_are_stronger() {
 }
 
 #[test]
-fn a_log_that_cannot_be_understood_is_refused() {
+fn an_invalid_log_filter_is_refused() {
     let output = run(&[], &[("SERVICEBUS_EMULATOR_LOG", "servicebus=loud=quiet")]);
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8_lossy(&output.stderr);
@@ -166,7 +166,7 @@ fn a_log_that_cannot_be_understood_is_refused() {
 }
 
 #[test]
-fn a_token_is_never_shown() {
+fn the_control_token_is_never_printed() {
     let token = ("SERVICEBUS_EMULATOR_CONTROL_TOKEN", "S3cret-token");
     let help = run(&["--help"], &[token]);
     let wrong = run(
@@ -197,7 +197,7 @@ fn a_token_is_never_shown() {
 }
 
 #[test]
-fn the_start_says_that_the_control_api_is_closed_beyond_loopback() {
+fn the_start_logs_that_the_control_api_is_loopback_only() {
     for (host, is_said) in [("0.0.0.0", true), ("127.0.0.1", false)] {
         let arguments = ["--host", host, "--amqp-port", "0", "--http-port", "0"];
         let process = Process::start_with(&arguments, &[]);
@@ -214,7 +214,7 @@ fn the_start_says_that_the_control_api_is_closed_beyond_loopback() {
 }
 
 #[test]
-fn the_log_goes_to_standard_error_as_asked() {
+fn the_log_goes_to_standard_error_with_the_given_filter() {
     for (filter, logged) in [("debug", true), ("off", false)] {
         let variables = [("SERVICEBUS_EMULATOR_LOG", filter)];
         let process = Process::start_with(&FREE_PORTS, &variables);
@@ -237,7 +237,7 @@ fn the_log_goes_to_standard_error_as_asked() {
 }
 
 #[test]
-fn the_tier_is_that_of_namespaces_that_name_none() {
+fn the_tier_argument_applies_to_the_default_namespace() {
     for (tier, limit) in [("basic", 262_144), ("premium", 1_048_576)] {
         let process = Process::start(&["--tier", tier]);
         let mut peer = process.client();

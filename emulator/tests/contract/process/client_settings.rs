@@ -9,7 +9,7 @@ const TWO: &str = r#"{"UserConfig":{"Namespaces":[
         "Keys":[{"Name":"worker","Key":"a key","Claims":["Listen"]}],"Address":"127.0.0.9"}}]}}"#;
 
 #[test]
-fn it_prints_name_ports_connection_string_and_authority() {
+fn client_settings_prints_name_ports_connection_string_and_ca() {
     let directory = own_directory();
     let ca_file = format!("{directory}/ca.pem");
     let arguments = ["client-settings", "--tls-directory", &directory];
@@ -37,7 +37,7 @@ fn it_prints_name_ports_connection_string_and_authority() {
 }
 
 #[test]
-fn it_is_what_the_readme_shows() {
+fn client_settings_prints_the_text_of_the_readme() {
     let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
     let readme = std::fs::read_to_string(readme).expect("there is one");
     let command = "```text\n$ servicebus-emulator client-settings --https-port 443\n";
@@ -52,7 +52,7 @@ fn it_is_what_the_readme_shows() {
 }
 
 #[test]
-fn it_prints_every_namespace_at_the_requested_ports() {
+fn client_settings_prints_every_namespace_at_the_given_ports() {
     let file = TemporaryFile::new(TWO);
     let directory = own_directory();
     let text = printed(&[
@@ -79,7 +79,7 @@ fn it_prints_every_namespace_at_the_requested_ports() {
 }
 
 #[test]
-fn a_bad_configuration_and_a_host_that_is_none_end_it() {
+fn client_settings_fails_for_an_invalid_configuration_or_host() {
     let file = TemporaryFile::new(r#"{"UserConfig":{}}"#);
     for (arguments, code) in [
         (["client-settings", "--config", file.path()], 1),
@@ -109,7 +109,7 @@ pub(crate) fn own_directory() -> String {
 }
 
 #[test]
-fn az_learns_the_address_of_the_emulator() {
+fn print_env_az_prints_the_address_of_the_emulator() {
     let directory = own_directory();
     let arguments = [
         "--print-env",
@@ -138,7 +138,7 @@ fn az_learns_the_address_of_the_emulator() {
 }
 
 #[test]
-fn without_a_port_that_is_known_it_says_so() {
+fn print_env_az_without_an_https_port_is_refused() {
     for port in [&[][..], &["--https-port", "0"]] {
         let output = run(&[&["--print-env", "az"][..], port].concat(), &[]);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
@@ -149,7 +149,7 @@ fn without_a_port_that_is_known_it_says_so() {
 }
 
 #[test]
-fn what_is_imported_is_a_configuration_that_check_accepts() {
+fn an_imported_template_is_a_configuration_that_check_accepts() {
     let output = run(&["import", "../fixtures/arm/exported.json"], &[]);
     assert_eq!(output.status.code(), Some(0));
     let notes = String::from_utf8(output.stderr).unwrap();
@@ -164,7 +164,7 @@ fn what_is_imported_is_a_configuration_that_check_accepts() {
 }
 
 #[test]
-fn problems_are_reported_with_their_path() {
+fn problems_of_an_import_are_reported_with_their_path() {
     let bicep = ["import", "../fixtures/arm/bicep.json"];
     let output = run(&bicep, &[]);
     assert_eq!(output.status.code(), Some(1));

@@ -9,7 +9,7 @@ const BAD: &str = r#"{"UserConfig":{"Namespaces":[{"Name":"ns","Queues":[
     {"Name":"q","Propertys":{}}]}]}}"#;
 
 #[test]
-fn a_bad_configuration_ends_with_one_and_every_problem() {
+fn an_invalid_configuration_exits_with_code_1_and_every_problem() {
     let file = TemporaryFile::new(BAD);
     let arguments = [
         "--host",
@@ -61,7 +61,7 @@ fn a_bad_configuration_ends_with_one_and_every_problem() {
 }
 
 #[test]
-fn nothing_listens_when_the_configuration_is_bad() {
+fn an_invalid_configuration_opens_no_listener() {
     // The ports are taken: if the emulator tried them first, it would end with three.
     let amqp = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let port = amqp
@@ -87,7 +87,7 @@ fn nothing_listens_when_the_configuration_is_bad() {
 }
 
 #[test]
-fn a_file_that_is_not_there_or_no_json_is_a_bad_configuration() {
+fn a_missing_or_malformed_configuration_file_is_refused() {
     let broken = TemporaryFile::new("{ // no end");
     for path in ["/nowhere/at/all.json", broken.path()] {
         for arguments in [["--config", path], ["check", path]] {
@@ -100,7 +100,7 @@ fn a_file_that_is_not_there_or_no_json_is_a_bad_configuration() {
 }
 
 #[test]
-fn check_prints_what_takes_effect() {
+fn check_prints_the_effective_configuration() {
     let file = TemporaryFile::new(&queues(
         r#""LocksOnDetach":"release""#,
         &[("orders", r#""MaxDeliveryCount":3"#)],
@@ -130,7 +130,7 @@ fn check_prints_what_takes_effect() {
 }
 
 #[test]
-fn a_port_that_is_taken_ends_with_three_and_its_address() {
+fn a_port_in_use_exits_with_code_3_and_the_address() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = taken.local_addr().expect("it has an address");
     let port = address.port().to_string();
@@ -150,7 +150,7 @@ fn a_port_that_is_taken_ends_with_three_and_its_address() {
 }
 
 #[test]
-fn a_port_is_free_again_at_once() {
+fn a_port_can_be_reused_right_after_a_stop() {
     let host = own_loopback(58).unwrap_or_else(|| "127.0.0.1".into());
     let start = |port: &str| {
         let arguments = ["--host", &host, "--amqp-port", port, "--http-port", "0"];
@@ -168,7 +168,7 @@ fn a_port_is_free_again_at_once() {
 }
 
 #[test]
-fn unsigned_tokens_beside_a_key_with_fewer_rights_are_warned_of() {
+fn unsigned_tokens_beside_a_limited_key_are_warned_of() {
     let text = |jwt: &str| {
         format!(
             r#"{{"UserConfig":{{"Namespaces":[{{"Name":"n","Queues":[],"Emulator":{{{jwt}

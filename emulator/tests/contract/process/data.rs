@@ -87,7 +87,7 @@ fn as_told(all: &[(&str, &str, u64)]) -> Vec<(String, String, u64)> {
 }
 
 #[test]
-fn messages_are_there_after_a_kill_and_what_was_locked_counts() {
+fn messages_survive_a_kill_and_locked_ones_count_a_delivery() {
     let directory = Directory::new();
     let process = directory.start();
     let mut peer = process.client();
@@ -133,7 +133,7 @@ fn messages_are_there_after_a_kill_and_what_was_locked_counts() {
 }
 
 #[test]
-fn a_stop_in_order_leaves_the_same() {
+fn messages_survive_a_regular_stop() {
     let directory = Directory::new();
     let process = Process::start(&["--data", directory.path(), "--sync", "process"]);
     let mut peer = process.client();
@@ -149,7 +149,7 @@ fn a_stop_in_order_leaves_the_same() {
 
 /// Bytes that neither memory nor the database has are in the journal.
 #[test]
-fn messages_that_are_not_in_memory_are_received_whole() {
+fn messages_not_in_memory_are_received_completely() {
     const SENT: u16 = 280;
     let body = |number: u16| [&number.to_be_bytes()[..], &[7; 250_000]].concat();
     let directory = Directory::new();
@@ -174,7 +174,7 @@ fn messages_that_are_not_in_memory_are_received_whole() {
 }
 
 #[test]
-fn topics_publish_by_the_rules_that_are_kept() {
+fn rules_of_subscriptions_survive_a_kill() {
     let directory = Directory::new();
     let high = rules(&[sql("high", "price > 10", "SET seen = 'yes'")]);
     let all = properties(&json!({"RequiresSession": true}));
@@ -203,7 +203,7 @@ fn topics_publish_by_the_rules_that_are_kept() {
 }
 
 #[test]
-fn duplicates_sessions_and_the_clock_go_on() {
+fn duplicate_windows_sessions_and_clock_survive_a_kill() {
     let directory = Directory::new();
     let duplicates = r#""RequiresDuplicateDetection":true"#;
     let with_sessions = r#""RequiresSession":true"#;
@@ -241,7 +241,7 @@ fn duplicates_sessions_and_the_clock_go_on() {
 }
 
 #[test]
-fn entities_and_namespaces_that_were_made_stay_until_they_are_pruned() {
+fn created_entities_and_namespaces_survive_until_pruned() {
     let directory = Directory::new();
     let process = directory.start();
     let http = process.http();
@@ -266,7 +266,7 @@ fn entities_and_namespaces_that_were_made_stay_until_they_are_pruned() {
 }
 
 #[test]
-fn what_is_declared_otherwise_changes_or_is_a_problem() {
+fn a_changed_declaration_updates_entities_or_is_refused() {
     let directory = Directory::new();
     let with = |properties| TemporaryFile::new(&queues("", &[("q", properties)]));
     let process = directory.start_with(&with(r#""MaxDeliveryCount":3"#));
@@ -289,7 +289,7 @@ fn what_is_declared_otherwise_changes_or_is_a_problem() {
 }
 
 #[test]
-fn an_unusable_directory_is_reported() {
+fn an_unusable_data_directory_is_reported() {
     let directory = Directory::new();
     let process = directory.start();
     assert_contains(&directory.refusal(None), "is in use by another process");

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use crate::support::*;
 
 #[test]
-fn a_running_emulator_is_healthy() {
+fn health_succeeds_for_a_running_emulator() {
     let process = Process::start(&[]);
     let port = process.address("http").port().to_string();
     let arguments = ["health", "--host", "127.0.0.1", "--http-port", &port];
@@ -22,7 +22,7 @@ fn a_running_emulator_is_healthy() {
 }
 
 #[test]
-fn what_does_not_answer_is_not_healthy() {
+fn health_fails_without_a_response() {
     let unused = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let port = unused.local_addr().expect("it has an address").port();
     drop(unused);
@@ -38,7 +38,7 @@ fn what_does_not_answer_is_not_healthy() {
 }
 
 #[test]
-fn a_port_that_no_emulator_has_is_a_bad_argument() {
+fn health_refuses_an_invalid_port() {
     for port in ["0", "http"] {
         let output = run(&["health", "--http-port", port], &[]);
         assert_eq!(output.status.code(), Some(2), "{port}: {output:?}");

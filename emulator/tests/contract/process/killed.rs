@@ -41,7 +41,7 @@ struct Ledger {
 }
 
 #[test]
-fn what_was_accepted_outlives_kills() {
+fn accepted_messages_survive_kills() {
     let asked = |name: &str, usual| {
         std::env::var(name).map_or(usual, |text| text.parse::<u64>().expect("a number"))
     };

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 #[test]
-fn it_is_the_only_line_and_has_every_field() {
+fn the_ready_line_is_the_only_output_and_has_every_field() {
     let process = Process::start(&[]);
     let ready = process.ready.clone();
     let fields: Vec<&str> = ready
@@ -75,7 +75,7 @@ fn it_is_the_only_line_and_has_every_field() {
 }
 
 #[test]
-fn it_comes_when_everything_accepts() {
+fn the_ready_line_is_printed_once_all_listeners_accept() {
     // Connecting at once, to every listener, however often.
     for _ in 0..5 {
         let process = Process::start(&[]);
@@ -86,7 +86,7 @@ fn it_comes_when_everything_accepts() {
 }
 
 #[test]
-fn localhost_listens_on_both_loopbacks_with_one_port() {
+fn localhost_listens_on_ipv4_and_ipv6_with_one_port() {
     let process = Process::start_with(&["--amqp-port", "0", "--http-port", "0"], &[]);
     for (amqp, http) in [(process.amqp(), process.http().0)] {
         assert!(amqp.ip().is_ipv4() && http.ip().is_ipv4());
@@ -106,7 +106,7 @@ fn localhost_listens_on_both_loopbacks_with_one_port() {
 }
 
 #[test]
-fn a_connection_string_names_the_host_that_was_asked_for() {
+fn a_connection_string_has_the_configured_host() {
     for (host, endpoint) in [
         ("127.0.0.2", "127.0.0.2"),
         ("0.0.0.0", "localhost"),
@@ -141,7 +141,7 @@ fn a_connection_string_names_the_host_that_was_asked_for() {
 }
 
 #[test]
-fn a_connection_string_has_no_port_when_it_is_the_usual_one() {
+fn a_connection_string_omits_the_default_port() {
     let Some(host) = own_loopback(57) else {
         return;
     };
@@ -195,7 +195,7 @@ fn made_up(arguments: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_seed_makes_runs_equal() {
+fn runs_with_one_seed_are_equal() {
     let first = made_up(&["--seed", "42"]);
     assert_eq!(first, made_up(&["--seed", "42"]));
     assert_ne!(first, made_up(&["--seed", "43"]));
@@ -206,6 +206,6 @@ fn a_seed_makes_runs_equal() {
 }
 
 #[test]
-fn without_a_seed_runs_differ() {
+fn runs_without_a_seed_differ() {
     assert_ne!(made_up(&[]), made_up(&[]));
 }

@@ -26,18 +26,18 @@ fn ends_well(arguments: &[&str], end: impl FnOnce(&mut Process)) {
 }
 
 #[test]
-fn signals_end_it_cleanly() {
+fn sigint_and_sigterm_stop_the_emulator_cleanly() {
     ends_well(&[], |process| process.signal("INT"));
     ends_well(&[], |process| process.signal("TERM"));
 }
 
 #[test]
-fn the_end_of_standard_input_ends_it_if_asked() {
+fn the_end_of_standard_input_stops_the_emulator_if_configured() {
     ends_well(&["--exit-with-stdin"], Process::close_stdin);
 }
 
 #[test]
-fn the_end_of_standard_input_means_nothing_otherwise() {
+fn the_end_of_standard_input_is_ignored_by_default() {
     let mut process = Process::start(&[]);
     process.close_stdin();
     let mut peer = process.client();
@@ -46,7 +46,7 @@ fn the_end_of_standard_input_means_nothing_otherwise() {
 }
 
 #[test]
-fn clients_that_do_not_answer_hold_it_up_for_seconds_at_most() {
+fn unresponsive_clients_delay_a_stop_by_seconds_at_most() {
     let process = Process::start(&[]);
     // One in a handshake, one in a request, one that has sent nothing, one open.
     let mut handshaking = Peer::connect(process.amqp());
@@ -69,13 +69,13 @@ const SOME_TIME: Duration = Duration::from_secs(60);
 const HOLD: &[u8] = b"GET /$emulator/v1/hold HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 #[test]
-fn an_emulator_without_clients_ends_by_itself() {
+fn an_emulator_with_an_idle_timeout_stops_without_clients() {
     let ended = Process::start(&["--exit-when-idle", "1"]).ended();
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
 }
 
 #[test]
-fn a_hold_lasts_until_the_emulator_stops_and_does_not_stop_it() {
+fn a_clock_hold_does_not_delay_a_stop() {
     let process = Process::start(&[]);
     let mut stream = std::net::TcpStream::connect(process.http().0).expect("HTTP accepts");
     let timeout = stream.set_read_timeout(Some(SOME_TIME));

@@ -152,7 +152,7 @@ fn metric(process: &Process, name: &str) -> u64 {
 }
 
 #[test]
-fn a_message_is_followed_to_the_end_of_its_dead_letter() {
+fn a_message_is_traced_until_its_dead_letter_is_completed() {
     let collector = Collector::start(&[]);
     let more = [
         DELAY,
@@ -215,7 +215,7 @@ fn a_message_is_followed_to_the_end_of_its_dead_letter() {
 }
 
 #[test]
-fn a_topic_publishes_and_its_subscriptions_queue() {
+fn a_publication_and_the_queueing_in_subscriptions_are_traced() {
     let collector = Collector::start(&[]);
     let config = TemporaryFile::new(&topic(&json!({}), &[("a", json!({})), ("b", json!({}))]));
     let process = start_with(
@@ -241,7 +241,7 @@ fn a_topic_publishes_and_its_subscriptions_queue() {
 }
 
 #[test]
-fn what_is_scheduled_waits_for_its_time_in_a_span_of_its_queue() {
+fn a_scheduled_message_has_a_span_until_its_activation() {
     let collector = Collector::start(&[]);
     let process = start(&collector.endpoint(), &[DELAY]);
     let mut peer = process.client();
@@ -262,7 +262,7 @@ fn what_is_scheduled_waits_for_its_time_in_a_span_of_its_queue() {
 }
 
 #[test]
-fn what_is_forwarded_has_a_span_in_each_queue() {
+fn a_forwarded_message_has_a_span_in_each_queue() {
     let collector = Collector::start(&[]);
     let forwards = [("first", r#""ForwardTo":"second""#), ("second", "")];
     let config = TemporaryFile::new(&queues("", &forwards));
@@ -287,7 +287,7 @@ fn what_is_forwarded_has_a_span_in_each_queue() {
 }
 
 #[test]
-fn a_transaction_begins_and_ends_spans_when_it_is_committed() {
+fn a_commit_begins_and_ends_spans() {
     let collector = Collector::start(&[]);
     let process = start(&collector.endpoint(), &[DELAY]);
     let mut peer = process.client();
@@ -324,7 +324,7 @@ fn a_transaction_begins_and_ends_spans_when_it_is_committed() {
 }
 
 #[test]
-fn the_sampler_decides_for_whole_traces() {
+fn the_sampler_decides_on_complete_traces() {
     let collector = Collector::start(&[]);
     let process = start(
         &collector.endpoint(),
@@ -340,7 +340,7 @@ fn the_sampler_decides_for_whole_traces() {
 }
 
 #[test]
-fn what_may_succeed_later_is_sent_again() {
+fn spans_are_sent_again_after_a_retryable_error() {
     let collector = Collector::start(&[503]);
     let process = start(&collector.endpoint(), &[DELAY]);
     complete(&mut process.client(), &Message::new("m"));
@@ -354,7 +354,7 @@ fn what_may_succeed_later_is_sent_again() {
 }
 
 #[test]
-fn a_collector_that_accepts_nothing_is_logged_once() {
+fn a_collector_that_refuses_all_spans_is_logged_once() {
     let collector = Collector::start(&[400; 100]);
     let process = start(&collector.endpoint(), &[DELAY]);
     for dropped in [2, 4, 6] {
@@ -378,7 +378,7 @@ fn a_collector_that_accepts_nothing_is_logged_once() {
 }
 
 #[test]
-fn without_a_collector_messages_go_on_and_the_end_does_not_wait() {
+fn a_missing_collector_delays_neither_messages_nor_the_stop() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("it listens");
     // A collector that never answers is worse than a missing one.
@@ -395,7 +395,7 @@ fn without_a_collector_messages_go_on_and_the_end_does_not_wait() {
 }
 
 #[test]
-fn what_waits_is_sent_before_the_end() {
+fn pending_spans_are_sent_before_the_exit() {
     let collector = Collector::start(&[]);
     let process = start(
         &collector.endpoint(),
@@ -410,7 +410,7 @@ fn what_waits_is_sent_before_the_end() {
 }
 
 #[test]
-fn a_variable_that_cannot_be_followed_stops_nothing() {
+fn an_invalid_tracing_variable_does_not_prevent_the_start() {
     let process = start("https://localhost:4318", &[]);
     complete(&mut process.client(), &Message::new("m"));
     process.signal("TERM");

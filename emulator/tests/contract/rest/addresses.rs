@@ -14,7 +14,7 @@ fn bus() -> Bus {
 }
 
 #[test]
-fn entities_that_are_not_there_are_gone() {
+fn a_request_for_a_missing_entity_is_410() {
     let (_bus, rest) = bus().with_rest();
     for (method, path) in [
         ("POST", "/nobody/messages"),
@@ -39,7 +39,7 @@ fn entities_that_are_not_there_are_gone() {
 }
 
 #[test]
-fn verbs_that_mean_nothing_are_refused_with_those_that_do() {
+fn an_unsupported_method_is_refused_with_the_supported_ones() {
     let (_bus, rest) = bus().with_rest();
     for (method, path, allowed) in [
         ("GET", "/q/messages", "POST"),
@@ -57,7 +57,7 @@ fn verbs_that_mean_nothing_are_refused_with_those_that_do() {
 }
 
 #[test]
-fn each_kind_of_address_does_what_it_can() {
+fn each_kind_of_address_refuses_unsupported_operations() {
     let (_bus, rest) = bus().with_rest();
     for (address, said) in [
         (
@@ -95,7 +95,7 @@ fn each_kind_of_address_does_what_it_can() {
 }
 
 #[test]
-fn entities_may_be_called_like_a_keyword() {
+fn entity_names_may_be_path_keywords() {
     let (_bus, rest) = bus().with_rest();
     for (address, encoded) in [("messages", "messages"), ("a/messages", "a%2fmessages")] {
         assert_eq!(rest.send(address, &[], address).status, 201);
@@ -106,7 +106,7 @@ fn entities_may_be_called_like_a_keyword() {
 }
 
 #[test]
-fn entities_that_require_sessions_are_sent_to_and_not_received_from() {
+fn entities_with_sessions_can_be_sent_to_but_not_received_from() {
     let (_bus, rest) =
         Bus::configured(&queues("", &[("q", r#""RequiresSession":true"#)])).with_rest();
     assert!(
@@ -123,7 +123,7 @@ fn entities_that_require_sessions_are_sent_to_and_not_received_from() {
 }
 
 #[test]
-fn disabled_entities_say_so() {
+fn requests_to_disabled_entities_are_refused() {
     let (bus, rest) = bus().with_rest();
     bus.http.set_status("q", "SendDisabled");
     assert!(
@@ -147,7 +147,7 @@ fn disabled_entities_say_so() {
 }
 
 #[test]
-fn other_paths_are_those_of_others() {
+fn paths_of_other_apis_are_not_rest_paths() {
     let (_bus, rest) = bus().with_rest();
     assert_eq!(rest.ask("GET", "/health").status, 200);
     let queue = "/$emulator/v1/namespaces/sbemulatorns/queues/messages";
@@ -162,7 +162,7 @@ fn other_paths_are_those_of_others() {
 }
 
 #[test]
-fn a_refusal_stands_in_the_timeline_with_its_tracking_id() {
+fn a_refused_rest_request_is_in_the_timeline() {
     let (bus, rest) = bus().with_rest();
     let refused = rest.send("q", &[("BrokerProperties", "[]")], "x");
     let text = refused.text();
@@ -180,7 +180,7 @@ fn a_refusal_stands_in_the_timeline_with_its_tracking_id() {
 }
 
 #[test]
-fn several_namespaces_are_distinguished_by_host_and_key() {
+fn a_rest_request_selects_the_namespace_by_host_or_key() {
     let namespace = |name: &str, key: &str| {
         let key = json!({"Name": key, "Key": "secret", "Claims": ["Send", "Listen"]});
         json!({"Name": name, "Queues": [{"Name": "q"}], "Topics": [], "Emulator": {"Keys": [key]}})

@@ -28,7 +28,7 @@ fn token(resource: &str, name: &str, secret: &str) -> String {
 }
 
 #[test]
-fn each_operation_needs_its_right() {
+fn each_rest_operation_needs_its_claim() {
     let bus = keys("");
     let with =
         |name: &str, secret: &str| bus.rest_with(Some(&token("http://localhost/q", name, secret)));
@@ -53,7 +53,7 @@ fn each_operation_needs_its_right() {
 }
 
 #[test]
-fn a_token_may_be_signed_for_whatever_covers_the_request() {
+fn a_token_for_any_covering_resource_is_accepted() {
     let bus = Bus::with_queues(&["q"]);
     let root = Key::well_known();
     for resource in [
@@ -84,7 +84,7 @@ fn a_token_may_be_signed_for_whatever_covers_the_request() {
 }
 
 #[test]
-fn a_token_that_proves_nothing_is_refused_with_the_reason() {
+fn an_invalid_sas_token_is_refused_with_the_reason() {
     let bus = keys("");
     let expired = sas::sign("http://localhost/q", &Key::well_known(), now() - 1);
     let wrong = token("http://localhost/q", "sender", "wrong");
@@ -134,7 +134,7 @@ fn a_client_without_rights_does_not_learn_which_names_exist() {
 }
 
 #[test]
-fn json_web_tokens_and_no_checks_are_settings() {
+fn the_jwt_and_token_check_settings_apply_to_rest() {
     let bearer = format!("Bearer {JWT}");
     // Keys with fewer rights are declared: unsigned tokens only have every right if the configuration says so.
     let unset = keys("");
@@ -157,7 +157,7 @@ fn json_web_tokens_and_no_checks_are_settings() {
 }
 
 #[test]
-fn tokens_live_by_the_real_clock() {
+fn tokens_of_rest_requests_expire_in_real_time() {
     let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     bus.http
         .post("/$emulator/v1/clock/advance", &json!({"seconds": 7200}))
@@ -168,7 +168,7 @@ fn tokens_live_by_the_real_clock() {
 const LIMIT: usize = 256 * 1024;
 
 #[test]
-fn a_message_is_no_larger_than_its_entity_allows() {
+fn a_message_over_the_size_limit_is_refused() {
     let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     assert_eq!(rest.send("q", &[], &"x".repeat(LIMIT - 1024)).status, 201);
     for size in [LIMIT, LIMIT + 1, 4 * LIMIT] {
@@ -183,7 +183,7 @@ fn a_message_is_no_larger_than_its_entity_allows() {
 }
 
 #[test]
-fn an_endless_body_is_cut_off() {
+fn a_chunked_body_over_the_size_limit_is_refused_early() {
     let bus = Bus::with_queues(&["q"]);
     let token = root_token("http://localhost");
     let head = format!(
@@ -198,7 +198,7 @@ fn an_endless_body_is_cut_off() {
 }
 
 #[test]
-fn a_full_queue_differs_from_an_empty_one() {
+fn a_send_to_a_full_queue_is_403() {
     let (_bus, rest) =
         Bus::configured(&queues("", &[("q", r#""MaxSizeInMegabytes":1"#)])).with_rest();
     let quarter = "x".repeat(250 * 1024);
@@ -214,7 +214,7 @@ fn a_full_queue_differs_from_an_empty_one() {
 }
 
 #[test]
-fn what_is_too_long_for_a_property_is_refused() {
+fn properties_over_their_maximum_length_are_refused() {
     let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let long = "x".repeat(129);
     for name in ["MessageId", "SessionId", "PartitionKey"] {
@@ -238,7 +238,7 @@ fn what_is_too_long_for_a_property_is_refused() {
 }
 
 #[test]
-fn keys_that_differ_are_refused() {
+fn differing_partition_key_and_session_id_are_refused() {
     let (_bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let keys = (
         "BrokerProperties",
@@ -272,7 +272,7 @@ fn malformed_headers_are_refused() {
 }
 
 #[test]
-fn a_client_that_breaks_off_a_body_sends_nothing() {
+fn a_truncated_send_stores_no_message() {
     let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let token = root_token("http://localhost");
     let head = format!(

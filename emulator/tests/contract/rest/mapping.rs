@@ -120,7 +120,7 @@ fn headers_become_application_properties_in_their_case_and_with_their_types() {
 }
 
 #[test]
-fn the_case_of_names_is_that_of_each_request_of_a_connection() {
+fn application_properties_have_the_case_of_their_request() {
     let bus = Bus::with_queues(&["q"]);
     let token = root_token("http://localhost");
     let request = |name: &str, last: &str| {
@@ -145,7 +145,7 @@ fn the_case_of_names_is_that_of_each_request_of_a_connection() {
 }
 
 #[test]
-fn long_times_to_live_do_not_end_early() {
+fn a_time_to_live_beyond_32_bits_is_kept() {
     let message = over_amqp(&[("BrokerProperties", r#"{"TimeToLive":8640000}"#)]);
     let Value::Timestamp(expiry) = message.property(ABSOLUTE_EXPIRY_TIME) else {
         panic!("no expiry: {message:?}");
@@ -274,7 +274,7 @@ fn headers_are_written_in_the_case_of_their_properties() {
 }
 
 #[test]
-fn bodies_that_are_no_data_have_a_form() {
+fn value_and_sequence_bodies_are_rendered_as_text() {
     let body = |value: Value| {
         let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
         peer.send_to("q", &Message::request(text("m"), Value::Null, value));
@@ -302,7 +302,7 @@ const DESCRIBED_DESCRIPTOR: [u8; 36] = [
 ];
 
 #[test]
-fn a_message_with_a_described_descriptor_is_published_scheduled_and_taken() {
+fn a_described_descriptor_passes_publishing_scheduling_and_rest() {
     let (bus, mut peer, sender) =
         Bus::configured(&topic(&json!({}), &[("s", json!({}))])).with_sender("t");
     let id = peer.transfer(&sender, 0, false, &DESCRIBED_DESCRIPTOR);
@@ -332,7 +332,7 @@ fn encoded_schedule(at: i64) -> Vec<u8> {
 }
 
 #[test]
-fn a_map_that_is_the_key_of_a_map_is_shown_in_bounds() {
+fn nested_maps_as_keys_are_rendered_in_limited_size() {
     let mut value = vec![0xa1, 4, b'"', b'"', b'"', b'"'];
     for _ in 0..26 {
         let content = [&[2], &*value, &[0x40]].concat();
@@ -347,7 +347,7 @@ fn a_map_that_is_the_key_of_a_map_is_shown_in_bounds() {
 }
 
 #[test]
-fn what_goes_through_http_comes_back_the_same() {
+fn a_message_sent_over_http_is_received_unchanged() {
     let (_bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let headers = [
         (

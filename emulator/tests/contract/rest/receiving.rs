@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::*;
 
 #[test]
-fn a_locked_message_comes_with_all_that_the_broker_says_of_it() {
+fn a_locked_message_has_all_broker_properties() {
     let (bus, rest) = Bus::with_queues(&["Orders/Eu"]).with_rest();
     let properties = r#"{"MessageId":"m-1","Label":"l","TimeToLive":90}"#;
     rest.send("orders/eu", &[("BrokerProperties", properties)], "hello");
@@ -46,7 +46,7 @@ fn a_locked_message_comes_with_all_that_the_broker_says_of_it() {
 }
 
 #[test]
-fn a_message_has_no_headers_that_clients_show_as_properties() {
+fn a_received_message_has_no_unrelated_headers() {
     let (_bus, rest) = Bus::with_queues(&["q"]).with_rest();
     rest.send("q", &[("Priority", r#""High""#)], "hello");
     let taken = rest.take("q");
@@ -62,7 +62,7 @@ fn a_message_has_no_headers_that_clients_show_as_properties() {
 }
 
 #[test]
-fn a_message_that_is_taken_is_gone() {
+fn a_received_and_deleted_message_is_gone() {
     let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     rest.send("q", &[], "hello");
     let taken = rest.take("q");
@@ -79,7 +79,7 @@ fn a_message_that_is_taken_is_gone() {
 }
 
 #[test]
-fn dead_letters_and_failed_transfers_are_received_at_their_addresses() {
+fn dead_letters_and_transfer_dead_letters_can_be_received() {
     let target = r#""ForwardTo":"gone""#;
     let config = queues(
         "",
@@ -115,7 +115,7 @@ fn dead_letters_and_failed_transfers_are_received_at_their_addresses() {
 }
 
 #[test]
-fn a_forwarded_dead_letter_says_where_it_comes_from() {
+fn a_forwarded_dead_letter_has_its_source() {
     let settings = r#""MaxDeliveryCount":1,"ForwardDeadLetteredMessagesTo":"dead""#;
     let (_bus, rest) = Bus::configured(&queues("", &[("q", settings), ("dead", "")])).with_rest();
     rest.send("q", &[], "poison");
@@ -125,7 +125,7 @@ fn a_forwarded_dead_letter_says_where_it_comes_from() {
 }
 
 #[test]
-fn numbers_of_partitions_are_whole() {
+fn sequence_numbers_of_a_partitioned_queue_are_exact() {
     let (_bus, rest) =
         Bus::configured(&queues("", &[("q", r#""EnablePartitioning":true"#)])).with_rest();
     let keys = json!({"PartitionKey": "k", "SessionId": "k"}).to_string();
@@ -156,7 +156,7 @@ fn locked(settings: &str) -> (Bus, Rest, String) {
 }
 
 #[test]
-fn a_message_is_completed_by_its_number() {
+fn a_message_is_completed_by_its_sequence_number() {
     let (bus, rest, lock) = locked("");
     let completed = rest.ask("DELETE", &lock);
     assert_eq!((completed.status, completed.text()), (200, ""));
@@ -165,7 +165,7 @@ fn a_message_is_completed_by_its_number() {
 }
 
 #[test]
-fn a_message_is_named_by_its_id_too() {
+fn a_message_can_be_addressed_by_its_message_id() {
     let (bus, rest, lock) = locked("");
     let by_id = lock.replace("/messages/1/", "/Messages/m-1/");
     assert_eq!(rest.ask("POST", &by_id).status, 200);
@@ -184,7 +184,7 @@ fn a_message_is_named_by_its_id_too() {
 }
 
 #[test]
-fn a_lock_ends_with_its_time_and_lasts_when_it_is_renewed() {
+fn a_renewed_lock_lasts_and_an_expired_lock_is_lost() {
     let (bus, rest, lock) = locked("");
     bus.http.freeze();
     bus.http.advance(50.0);
@@ -200,7 +200,7 @@ fn a_lock_ends_with_its_time_and_lasts_when_it_is_renewed() {
 }
 
 #[test]
-fn tokens_that_are_none_lock_nothing() {
+fn an_invalid_lock_token_is_a_lost_lock() {
     let (bus, rest, lock) = locked("");
     let zero = "00000000-0000-0000-0000-000000000000";
     for token in [zero, "x", "%20", "%ff", "1"] {
@@ -213,7 +213,7 @@ fn tokens_that_are_none_lock_nothing() {
 }
 
 #[test]
-fn locks_belong_to_no_link_and_stay_whatever_happens_to_links() {
+fn locks_taken_over_http_are_not_released_on_detach() {
     let (bus, rest, lock) = locked(r#""LocksOnDetach":"release""#);
     assert_eq!(bus.http.counts("q")["locked"], 1);
     assert_eq!(rest.ask("POST", &lock).status, 200);
@@ -238,7 +238,7 @@ fn a_lock_taken_over_http_is_settled_over_amqp() {
 }
 
 #[test]
-fn an_entity_that_is_disabled_settles_nothing_and_the_lock_runs_on() {
+fn a_disabled_entity_refuses_settlements_and_keeps_locks() {
     let (bus, rest, lock) = locked("");
     bus.http.set_status("q", "ReceiveDisabled");
     for method in ["DELETE", "PUT", "POST"] {

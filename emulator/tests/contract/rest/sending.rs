@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::*;
 
 #[test]
-fn a_message_that_is_sent_is_there_and_answered_with_201() {
+fn a_send_is_answered_with_201_and_stored() {
     let bus = Bus::with_queues(&["q"]);
     let sent = bus.rest().send("q", &[], "hello");
     assert_eq!(sent.status, 201);
@@ -24,7 +24,7 @@ fn a_message_that_is_sent_is_there_and_answered_with_201() {
 }
 
 #[test]
-fn nothing_at_all_is_a_message_too() {
+fn an_empty_message_can_be_sent() {
     let (_bus, rest) = Bus::with_queues(&["q"]).with_rest();
     assert_eq!(rest.send("q", &[], "").status, 201);
     let taken = rest.take("q");
@@ -32,7 +32,7 @@ fn nothing_at_all_is_a_message_too() {
 }
 
 #[test]
-fn a_body_may_come_in_chunks_and_be_of_any_bytes() {
+fn a_body_may_be_chunked_and_have_any_bytes() {
     let bus = Bus::with_queues(&["q"]);
     let rest = bus.rest_with(None);
     let token = root_token("http://localhost/q");
@@ -46,7 +46,7 @@ fn a_body_may_come_in_chunks_and_be_of_any_bytes() {
 }
 
 #[test]
-fn a_message_to_a_topic_is_with_its_subscriptions() {
+fn a_message_sent_to_a_topic_reaches_its_subscriptions() {
     let config = r#"{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Topics":[{"Name":"t","Subscriptions":[
         {"Name":"red","Rules":[{"Name":"r","Properties":{"FilterType":"Correlation",
             "CorrelationFilter":{"Label":"news","Properties":{"Colour":"red"}}}}]},
@@ -67,7 +67,7 @@ fn a_message_to_a_topic_is_with_its_subscriptions() {
 }
 
 #[test]
-fn the_clock_of_the_namespace_is_nobodys_business() {
+fn scheduled_times_and_durations_are_in_client_time() {
     let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     bus.http.advance(86_400.0);
     let at = http_date(now() + 600);
@@ -101,7 +101,7 @@ fn a_sent_message_wakes_receivers_over_amqp() {
 }
 
 #[test]
-fn sent_messages_stand_in_the_timeline_as_those_of_http() {
+fn messages_sent_over_http_have_http_as_client_in_the_timeline() {
     let bus = Bus::with_queues(&["q"]);
     bus.rest().send(
         "q",
@@ -114,7 +114,7 @@ fn sent_messages_stand_in_the_timeline_as_those_of_http() {
 }
 
 #[test]
-fn a_batch_is_stored_message_by_message() {
+fn a_batch_is_stored_as_its_messages() {
     let (_bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let batch = json!([
         {"Body": "first", "BrokerProperties": {"Label": "M1", "TimeToLiveTimeSpan": "0.00:00:40"}},
@@ -138,7 +138,7 @@ fn a_batch_is_stored_message_by_message() {
 }
 
 #[test]
-fn the_headers_of_a_batch_are_not_those_of_its_messages() {
+fn headers_of_a_batch_request_do_not_apply_to_its_messages() {
     let (_bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let headers = [
         ("Content-Type", "application/vnd.microsoft.servicebus.json"),
@@ -156,7 +156,7 @@ fn the_headers_of_a_batch_are_not_those_of_its_messages() {
 }
 
 #[test]
-fn a_batch_that_is_refused_leaves_nothing() {
+fn a_refused_batch_stores_no_message() {
     let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let long = "x".repeat(129);
     for (batch, said) in [
@@ -182,7 +182,7 @@ fn a_batch_that_is_refused_leaves_nothing() {
 }
 
 #[test]
-fn with_a_parameter_in_its_type_it_is_one_message() {
+fn a_batch_content_type_with_a_parameter_is_one_message() {
     let (_bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let content_type = "application/vnd.microsoft.servicebus.json; charset=utf-8";
     rest.send("q", &[("Content-Type", content_type)], "[{},{}]");
@@ -192,7 +192,7 @@ fn with_a_parameter_in_its_type_it_is_one_message() {
 }
 
 #[test]
-fn a_batch_is_no_larger_than_the_tier_allows() {
+fn a_batch_over_the_limit_of_the_tier_is_refused() {
     let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let half = json!({"Body": "x".repeat(120 * 1024)});
     assert_eq!(rest.send_batch("q", &json!([half, half])).status, 201);

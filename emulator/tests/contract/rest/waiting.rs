@@ -41,7 +41,7 @@ fn until_somebody_waits(bus: &Bus) {
 }
 
 #[test]
-fn a_request_waits_for_a_message() {
+fn a_receive_request_waits_for_a_message() {
     let (_bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let waiting = rest.begin("POST", "/q/messages/head?timeout=30", &[], b"");
     let default = rest.begin("DELETE", "/q/messages/head", &[], b"");
@@ -55,7 +55,7 @@ fn a_request_waits_for_a_message() {
 }
 
 #[test]
-fn a_request_waits_as_long_as_it_says_and_no_longer() {
+fn a_receive_request_waits_for_its_timeout() {
     let (_bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let begun = std::time::Instant::now();
     assert_eq!(rest.ask("POST", "/q/messages/head?timeout=1").status, 204);
@@ -80,7 +80,7 @@ fn a_request_waits_as_long_as_it_says_and_no_longer() {
 }
 
 #[test]
-fn the_time_of_the_namespace_does_not_end_the_wait() {
+fn an_advance_of_the_clock_does_not_end_a_receive_request() {
     let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let waiting = rest.begin("POST", "/q/messages/head?timeout=30", &[], b"");
     bus.http.advance(3600.0);
@@ -89,7 +89,7 @@ fn the_time_of_the_namespace_does_not_end_the_wait() {
 }
 
 #[test]
-fn nothing_is_lost_with_clients_that_go_away() {
+fn disconnected_receive_requests_lose_no_message() {
     let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     for _ in 0..50 {
         drop(rest.begin("POST", "/q/messages/head?timeout=60", &[], b""));
@@ -112,7 +112,7 @@ fn nothing_is_lost_with_clients_that_go_away() {
 }
 
 #[test]
-fn a_wait_ends_with_its_client() {
+fn a_receive_request_ends_with_its_client() {
     let (bus, rest) = bus_with_a_canary().with_rest();
     let waiting = rest.begin("DELETE", "/q/messages/head?timeout=60", &[], b"");
     until_somebody_waits(&bus);
@@ -138,7 +138,7 @@ fn waiting_receivers_are_served_in_order_of_arrival() {
 }
 
 #[test]
-fn a_wait_ends_with_the_entity_or_with_its_receiving() {
+fn a_receive_request_ends_when_the_entity_is_deleted_or_disabled() {
     let ends: [End; 3] = [
         (
             |bus| drop(bus.http.queue("DELETE", "q", None)),
@@ -170,7 +170,7 @@ fn a_wait_ends_with_the_entity_or_with_its_receiving() {
 }
 
 #[test]
-fn a_wait_ends_with_the_emulator() {
+fn a_receive_request_ends_with_the_emulator() {
     for method in ["POST", "DELETE"] {
         let bus = bus_with_a_canary();
         let path = "/q/messages/head?timeout=60";
@@ -184,7 +184,7 @@ fn a_wait_ends_with_the_emulator() {
 }
 
 #[test]
-fn too_many_do_not_wait_at_one_entity() {
+fn the_number_of_receive_requests_waiting_at_an_entity_is_limited() {
     let (bus, rest) = canary_with(Options {
         waiting_requests: 1,
         ..Options::default()
@@ -209,14 +209,14 @@ fn too_many_do_not_wait_at_one_entity() {
 }
 
 #[test]
-fn a_request_counts_as_an_active_receiver_even_if_it_does_not_wait() {
+fn a_receive_request_without_waiting_is_an_active_receiver() {
     let bus = bus_with_a_canary();
     assert_eq!(bus.rest().take("q").status, 204);
     assert_eq!(bus.http.held("q"), (0, 1));
 }
 
 #[test]
-fn an_advance_does_not_wait_for_waiting_receivers() {
+fn an_advance_does_not_wait_for_receive_requests() {
     let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let waiting: Vec<_> = (0..10)
         .map(|_| rest.begin("POST", "/q/messages/head?timeout=30", &[], b""))

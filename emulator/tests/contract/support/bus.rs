@@ -144,7 +144,7 @@ impl Bus {
     }
 
     /// A client that has shown no token yet.
-    pub(crate) fn stranger(&self) -> Peer {
+    pub(crate) fn unauthenticated_client(&self) -> Peer {
         Peer::open(self.amqp, &Open::default())
     }
 

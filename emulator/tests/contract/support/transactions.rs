@@ -272,7 +272,7 @@ impl Attach {
     }
 
     /// Waits so many milliseconds for a session, in whatever type.
-    pub(crate) fn patient(self, milliseconds: Value) -> Self {
+    pub(crate) fn waiting_for(self, milliseconds: Value) -> Self {
         Self {
             properties: map([(symbol("com.microsoft:timeout"), milliseconds)]),
             ..self
@@ -377,7 +377,7 @@ impl Peer {
     pub(crate) fn accept_next(&mut self, address: &str) -> (String, Link) {
         let name = format!("next-{}", self.next_handle);
         let attach = Attach::session(address, Value::Null).named(&name);
-        let link = self.attached(&attach.patient(uint(0)));
+        let link = self.attached(&attach.waiting_for(uint(0)));
         match granted(&link) {
             Value::String(id) => (id, link),
             other => panic!("granted {other:?}"),

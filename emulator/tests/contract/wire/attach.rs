@@ -10,7 +10,7 @@ use servicebus_emulator::auth::{Key, sas};
 use crate::support::*;
 
 #[test]
-fn everything_that_was_asked_for_is_repeated() {
+fn an_attach_answer_repeats_the_requested_fields() {
     let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     for attach in [
         Attach {
@@ -54,7 +54,7 @@ fn everything_that_was_asked_for_is_repeated() {
 }
 
 #[test]
-fn a_sender_gets_credit_and_the_limit_of_its_tier() {
+fn a_sender_link_gets_credit_and_the_message_limit_of_its_tier() {
     for (tier, limit) in [
         ("basic", 262_144),
         ("standard", 262_144),
@@ -72,7 +72,7 @@ fn a_sender_gets_credit_and_the_limit_of_its_tier() {
 }
 
 #[test]
-fn a_missing_entity_is_refused_in_the_words_that_sdks_look_for() {
+fn an_attach_to_a_missing_entity_has_the_text_sdks_search_for() {
     let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     for address in [
         "x",
@@ -125,7 +125,7 @@ fn a_dead_letter_queue_refuses_senders() {
 
 /// .NET sends one on every receiver.
 #[test]
-fn an_empty_filter_is_no_filter() {
+fn an_empty_filter_map_is_ignored() {
     let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let mut source = vec![text("q")];
     source.resize(7, Value::Null);
@@ -137,7 +137,7 @@ fn an_empty_filter_is_no_filter() {
 }
 
 #[test]
-fn long_names_are_understood_or_refused_within_the_frame_size() {
+fn long_link_and_entity_names_are_accepted_or_refused_in_one_frame() {
     let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     // Rust's link names exceed 255 bytes.
     peer.attached(&Attach::sender("q").named(&"n".repeat(1000)));
@@ -158,7 +158,7 @@ fn long_names_are_understood_or_refused_within_the_frame_size() {
 }
 
 #[test]
-fn the_same_name_again_takes_the_link_over() {
+fn an_attach_of_the_same_name_steals_the_link() {
     let (_bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     peer.send(&sender, &Message::new("m"));
     let first = peer.receiver_with_credit("q", 10);
@@ -173,7 +173,7 @@ fn the_same_name_again_takes_the_link_over() {
 }
 
 #[test]
-fn links_and_sessions_end_when_their_client_says_so() {
+fn links_and_sessions_end_on_detach_and_end_frames() {
     let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     peer.begin(3);
     let sender = peer.attached(&Attach::sender("q").on(3));
@@ -216,9 +216,9 @@ fn a_connection_has_one_link_to_cbs_in_each_direction() {
 
 /// Row 13: Go and .NET learn of a missing entity when they put their token.
 #[test]
-fn a_token_for_what_is_not_there_is_refused() {
+fn a_token_for_a_missing_entity_is_refused() {
     let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.stranger();
+    let mut peer = bus.unauthenticated_client();
     for (audience, status) in [
         ("sb://localhost/none", 404),
         ("sb://localhost/none/$management", 404),
@@ -240,9 +240,9 @@ fn a_token_for_what_is_not_there_is_refused() {
 
 /// Row 67.
 #[test]
-fn an_expired_token_is_refused_with_the_instant_of_its_end() {
+fn an_expired_token_is_refused_with_its_expiry_instant() {
     let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.stranger();
+    let mut peer = bus.unauthenticated_client();
     let audience = "sb://localhost/q";
     let token = sas::sign(audience, &Key::well_known(), 1_555_017_176);
     let reply = peer.put_token(audience, &token);
@@ -284,7 +284,7 @@ fn a_client_for_another_type_of_entity_is_refused() {
 
 /// Row 50: .NET looks for the words behind the last apostrophe, so none follows the name of the link.
 #[test]
-fn a_filter_that_is_not_evaluated_is_refused() {
+fn an_unsupported_filter_is_refused() {
     let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let selector = Value::Described(Box::new(Described {
         descriptor: Descriptor::Code(0x0000_468C_0000_0004),

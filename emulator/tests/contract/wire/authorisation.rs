@@ -52,9 +52,9 @@ fn show_key(peer: &mut Peer, resource: &str, name: &str, secret: &str) {
 }
 
 #[test]
-fn a_client_without_rights_is_refused_and_learns_no_names() {
+fn an_unauthorized_attach_does_not_reveal_whether_the_entity_exists() {
     let bus = keys();
-    let mut peer = bus.stranger();
+    let mut peer = bus.unauthenticated_client();
     let mut refuse = |attach: fn(&str) -> Attach, name: &str, suffix: &str| {
         let refusal = peer.refused(&attach(&format!("{name}{suffix}")));
         assert_eq!(refusal.condition, UNAUTHORIZED, "{refusal:?}");
@@ -77,9 +77,9 @@ fn a_client_without_rights_is_refused_and_learns_no_names() {
 }
 
 #[test]
-fn a_token_that_proves_nothing_is_answered_with_401_and_the_reason() {
+fn an_invalid_token_is_answered_with_401_and_the_reason() {
     let bus = keys();
-    let mut peer = bus.stranger();
+    let mut peer = bus.unauthenticated_client();
     let expired = sas::sign("sb://localhost/a", &Key::well_known(), now() - 1);
     let good = root_token("sb://localhost/a");
     let cut = &good[..good.len() - 20];
@@ -121,9 +121,9 @@ fn a_token_that_proves_nothing_is_answered_with_401_and_the_reason() {
 }
 
 #[test]
-fn cbs_refuses_what_is_no_put_token() {
+fn cbs_refuses_requests_other_than_put_token() {
     let bus = keys();
-    let mut peer = bus.stranger();
+    let mut peer = bus.unauthenticated_client();
     let cbs = peer.node("$cbs");
     let request = |body: Value| Message::request(ulong(7), text(&cbs.reply_to), body);
     let named =
@@ -148,7 +148,7 @@ fn cbs_refuses_what_is_no_put_token() {
 #[test]
 fn a_key_gives_its_own_rights_only() {
     let bus = keys();
-    let mut listener = bus.stranger();
+    let mut listener = bus.unauthenticated_client();
     show_key(&mut listener, "sb://localhost/", "listener", "l");
     let refusal = listener.refused(&Attach::sender("a"));
     assert_eq!(refusal.condition, UNAUTHORIZED);
@@ -163,7 +163,7 @@ fn a_key_gives_its_own_rights_only() {
         204
     );
 
-    let mut sender = bus.stranger();
+    let mut sender = bus.unauthenticated_client();
     show_key(&mut sender, "sb://localhost/", "sender", "s");
     sender.send_to("a", &Message::new("allowed"));
     let refusal = sender.refused(&Attach::receiver("a"));
@@ -175,9 +175,9 @@ fn a_key_gives_its_own_rights_only() {
 }
 
 #[test]
-fn a_client_with_a_right_learns_that_a_name_does_not_exist() {
+fn a_client_with_a_claim_is_told_that_an_entity_is_missing() {
     let bus = keys();
-    let mut listener = bus.stranger();
+    let mut listener = bus.unauthenticated_client();
     show_key(&mut listener, "sb://localhost/", "listener", "l");
     assert_eq!(
         listener.refused(&Attach::sender("x")).condition,
@@ -186,9 +186,9 @@ fn a_client_with_a_right_learns_that_a_name_does_not_exist() {
 }
 
 #[test]
-fn a_token_holds_at_its_path_and_below() {
+fn a_token_applies_to_its_path_and_sub_paths() {
     let bus = keys();
-    let mut peer = bus.stranger();
+    let mut peer = bus.unauthenticated_client();
     show(
         &mut peer,
         "amqps://localhost:5671/A",
@@ -201,7 +201,7 @@ fn a_token_holds_at_its_path_and_below() {
     peer.node("a/$DeadLetterQueue/$management");
     assert_eq!(peer.refused(&Attach::receiver("b")).condition, UNAUTHORIZED);
 
-    let mut peer = bus.stranger();
+    let mut peer = bus.unauthenticated_client();
     let dead_letters = "sb://localhost/a/$deadletterqueue";
     show_root(&mut peer, dead_letters);
     peer.receiver("a/$DeadLetterQueue");
@@ -210,9 +210,9 @@ fn a_token_holds_at_its_path_and_below() {
 }
 
 #[test]
-fn rights_are_the_union_of_tokens_and_a_refresh_replaces_its_own() {
+fn rights_are_the_union_of_tokens_and_a_refresh_replaces_one() {
     let bus = keys();
-    let mut peer = bus.stranger();
+    let mut peer = bus.unauthenticated_client();
     show_key(&mut peer, "sb://localhost/a", "listener", "l");
     show_key(&mut peer, "sb://localhost/b", "sender", "s");
     peer.receiver("a");
@@ -227,7 +227,7 @@ fn rights_are_the_union_of_tokens_and_a_refresh_replaces_its_own() {
 }
 
 #[test]
-fn sasl_plain_is_a_key_for_the_whole_namespace() {
+fn sasl_plain_authorizes_for_the_whole_namespace() {
     let bus = keys();
     let mut peer = Peer::connect(bus.amqp);
     assert_eq!(peer.sasl("PLAIN", b"\0listener\0l"), 0);
@@ -245,7 +245,7 @@ fn sasl_plain_is_a_key_for_the_whole_namespace() {
 }
 
 #[test]
-fn every_mechanism_of_the_sdks_is_offered() {
+fn every_sasl_mechanism_of_the_sdks_is_accepted() {
     let bus = keys();
     for mechanism in ["MSSBCBS", "ANONYMOUS", "EXTERNAL"] {
         let mut peer = Peer::connect(bus.amqp);
@@ -261,7 +261,7 @@ fn every_mechanism_of_the_sdks_is_offered() {
 }
 
 #[test]
-fn json_web_tokens_follow_the_setting() {
+fn the_jwt_setting_decides_on_json_web_tokens_over_amqp() {
     let token = "e30.eyJleHAiOjQwMDAwMDAwMDB9.c2ln";
     let expired = "e30.eyJleHAiOjEwMDAwMDAwMDB9.c2ln";
     for (setting, status) in [
@@ -270,7 +270,7 @@ fn json_web_tokens_follow_the_setting() {
         (r#""Jwt":"refuse""#, 401),
     ] {
         let bus = Bus::configured(&queues(setting, &[("a", "")]));
-        let mut peer = bus.stranger();
+        let mut peer = bus.unauthenticated_client();
         assert_eq!(
             peer.put_token("sb://localhost/a", token).cbs_status(),
             status,
@@ -285,7 +285,7 @@ fn json_web_tokens_follow_the_setting() {
 }
 
 #[test]
-fn with_a_key_set_only_tokens_that_it_signed_are_accepted() {
+fn with_a_key_set_only_tokens_signed_by_its_keys_are_accepted() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/");
     let config = Config::from_file(format!("{path}config/token-keys.json").as_ref());
     let bus = Bus::started(Options {
@@ -295,7 +295,7 @@ fn with_a_key_set_only_tokens_that_it_signed_are_accepted() {
     let token = std::fs::read_to_string(format!("{path}tokens/rs256.jwt")).expect("a token");
     let token = token.trim();
     let (signed, _) = token.rsplit_once('.').expect("three parts");
-    let mut peer = bus.stranger();
+    let mut peer = bus.unauthenticated_client();
     for bad in [
         format!("{signed}."),
         format!("{signed}.c2ln"),
@@ -309,17 +309,17 @@ fn with_a_key_set_only_tokens_that_it_signed_are_accepted() {
 }
 
 #[test]
-fn a_key_that_may_send_may_schedule_and_nothing_else() {
+fn the_send_claim_allows_scheduling_and_no_other_management() {
     let bus = keys();
     let resource = "sb://localhost/";
     let later = || schedule(&[Message::new("later").scheduled_at(client_now() + 60_000)]);
-    let mut sender = bus.stranger();
+    let mut sender = bus.unauthenticated_client();
     show_key(&mut sender, resource, "sender", "s");
     let management = sender.node("a/$management");
     let reply = sender.call(&management, "schedule-message", later());
     let wanted = scheduled(&reply);
 
-    let mut listener = bus.stranger();
+    let mut listener = bus.unauthenticated_client();
     show_key(&mut listener, resource, "listener", "l");
     let other = listener.node("a/$management");
     for (operation, body) in [
@@ -344,9 +344,9 @@ fn a_key_that_may_send_may_schedule_and_nothing_else() {
 }
 
 #[test]
-fn without_a_check_no_client_needs_a_token() {
+fn without_token_check_no_client_needs_a_token() {
     let bus = Bus::configured(&queues(r#""TokenCheck":"none""#, &[("a", "")]));
-    let mut peer = bus.stranger();
+    let mut peer = bus.unauthenticated_client();
     let sender = peer.sender("a");
     peer.send(&sender, &Message::new("free"));
     assert_eq!(

@@ -22,7 +22,7 @@ fn send_batch(peer: &mut Peer, sender: &Link, messages: &[Message]) -> Result<()
 }
 
 #[test]
-fn one_message_beyond_the_limits_takes_the_others_with_it() {
+fn one_message_over_the_header_limits_rejects_its_batch() {
     let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let good = || Message::new("good");
     for (bad, condition) in [
@@ -49,7 +49,7 @@ fn one_message_beyond_the_limits_takes_the_others_with_it() {
 }
 
 #[test]
-fn a_batch_that_does_not_fit_the_queue_is_refused_whole() {
+fn a_batch_over_the_queue_quota_is_rejected_completely() {
     let bus = Bus::configured(&queues("", &[("q", r#""MaxSizeInMegabytes":1"#)]));
     let (mut peer, sender) = full(&bus);
     let message = |id: &str| Message::new(id).body(vec![0; 40_000]);
@@ -69,7 +69,7 @@ fn a_batch_that_does_not_fit_the_queue_is_refused_whole() {
 }
 
 #[test]
-fn what_was_sent_settled_and_is_refused_is_dropped_and_recorded() {
+fn refused_presettled_sends_are_dropped_and_recorded() {
     let bus = Bus::configured(&queues("", &[("q", r#""MaxSizeInMegabytes":1"#)]));
     let (mut peer, sender) = full(&bus);
     let large = Message::new("large").body(vec![0; 100_000]);
@@ -130,7 +130,7 @@ fn deleted(reply: &Reply) -> Value {
 }
 
 #[test]
-fn it_says_how_many_went_until_there_are_none() {
+fn a_batch_delete_returns_the_number_of_deleted_messages() {
     let (bus, mut peer, node) = filled("", "", &["a", "b", "c"]);
     let soon = client_now() + HOUR;
     assert_eq!(
@@ -148,7 +148,7 @@ fn it_says_how_many_went_until_there_are_none() {
 }
 
 #[test]
-fn only_what_is_older_and_free_goes() {
+fn a_batch_delete_removes_only_old_unlocked_active_messages() {
     let (bus, mut peer, node) = filled("", "", &["locked", "deferred", "old"]);
     bus.http.advance(7200.0);
     let sender = peer.sender("q");
@@ -175,7 +175,7 @@ fn only_what_is_older_and_free_goes() {
 }
 
 #[test]
-fn dead_letters_are_deleted_at_their_own_node() {
+fn dead_letters_are_batch_deleted_at_their_own_management_node() {
     let (bus, mut peer, _) = filled("", "", &["a", "b"]);
     let held = peer.receive_from("q");
     peer.settle(&held, dead_lettered("why", ""));
@@ -187,7 +187,7 @@ fn dead_letters_are_deleted_at_their_own_node() {
 
 /// It receives, which is not possible there.
 #[test]
-fn nothing_is_deleted_where_receiving_is_disabled() {
+fn a_batch_delete_is_refused_while_receiving_is_disabled() {
     let (bus, mut peer, node) = filled("", "", &["a", "b"]);
     let held = peer.receive_from("q");
     peer.settle(&held, dead_lettered("why", ""));
@@ -204,7 +204,7 @@ fn nothing_is_deleted_where_receiving_is_disabled() {
 }
 
 #[test]
-fn the_tier_limits_how_many_go_at_once() {
+fn the_tier_limits_the_count_of_a_batch_delete() {
     for (tier, limit) in [("basic", 500), ("standard", 500), ("premium", 4000)] {
         let (_bus, mut peer, node) = filled(&format!(r#""Tier":"{tier}""#), "", &["a"]);
         for count in [limit + 1, 0, -1, i32::MAX] {
@@ -221,7 +221,7 @@ fn the_tier_limits_how_many_go_at_once() {
 }
 
 #[test]
-fn a_partitioned_queue_and_half_a_request_are_refused() {
+fn a_batch_delete_of_a_partitioned_queue_or_incomplete_is_refused() {
     let (bus, mut peer, node) = filled("", r#""EnablePartitioning":true"#, &["a"]);
     let reply = delete(&mut peer, &node, Value::Int(1), client_now() + HOUR);
     refused_with(&reply, 400, "amqp:not-allowed");
@@ -240,7 +240,7 @@ fn a_partitioned_queue_and_half_a_request_are_refused() {
 }
 
 #[test]
-fn a_subscription_of_a_partitioned_topic_is_refused() {
+fn a_batch_delete_of_a_partitioned_subscription_is_refused() {
     let partitioned = serde_json::json!({"EnablePartitioning": true});
     let subscriptions = [("s", serde_json::json!({}))];
     let (_bus, mut peer) = Bus::configured(&topic(&partitioned, &subscriptions)).with_client();

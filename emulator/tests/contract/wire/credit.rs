@@ -31,7 +31,7 @@ fn drained(peer: &mut Peer, link: &Link) -> Frame {
 }
 
 #[test]
-fn no_receiver_gets_more_than_its_credit() {
+fn a_receiver_link_gets_no_more_than_its_credit() {
     let (_bus, mut peer) = filled(10, 10).with_client();
     let receiver = peer.receiver("q");
     assert_eq!(transfers(&mut peer), 0, "without credit");
@@ -51,7 +51,7 @@ fn no_receiver_gets_more_than_its_credit() {
 }
 
 #[test]
-fn credit_that_is_taken_back_is_not_used() {
+fn withdrawn_credit_is_not_used() {
     let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let receiver = peer.receiver_with_credit("q", 5);
     peer.settle_down();
@@ -63,7 +63,7 @@ fn credit_that_is_taken_back_is_not_used() {
 }
 
 #[test]
-fn a_drain_is_answered_after_what_is_there() {
+fn a_drain_is_answered_after_the_available_messages() {
     let (_bus, mut peer) = filled(3, 10).with_client();
     let receiver = peer.receiver("q");
     peer.flow(&receiver, 10, true);
@@ -101,7 +101,7 @@ fn a_drain_is_answered_after_what_is_there() {
 }
 
 #[test]
-fn a_flow_that_asks_for_an_echo_gets_one() {
+fn a_flow_with_echo_is_answered() {
     let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let receiver = peer.receiver("q");
     let mut fields = vec![uint(0), uint(100), uint(0), uint(100)];
@@ -115,7 +115,7 @@ fn a_flow_that_asks_for_an_echo_gets_one() {
 }
 
 #[test]
-fn everything_comes_to_a_reader_with_credit_for_it() {
+fn a_reader_with_enough_credit_gets_every_message() {
     // More than the output may hold at a time, whether the socket accepts it at once or not.
     for (count, size) in [(3000, 500), (40, 200_000)] {
         let (bus, mut peer) = filled(count, size).with_client();
@@ -129,7 +129,7 @@ fn everything_comes_to_a_reader_with_credit_for_it() {
 }
 
 #[test]
-fn a_session_window_holds_deliveries_back() {
+fn deliveries_wait_for_the_session_window() {
     let bus = filled(5, 70_000);
     let mut peer = bus.client_as(&Open {
         window: 5,

@@ -32,7 +32,7 @@ fn fetch(peer: &mut Peer, node: &Node, wanted: &[i64], mode: u32) -> Reply {
 }
 
 #[test]
-fn it_is_fetched_by_its_number_under_a_lock() {
+fn a_deferred_message_is_fetched_by_sequence_number_under_a_lock() {
     let (bus, mut peer, node) = deferring(&["a", "b"]);
     let fetched = received(&fetch(&mut peer, &node, &[1], 1));
     let [(token, message)] = fetched.as_slice() else {
@@ -72,7 +72,7 @@ fn it_is_fetched_by_its_number_under_a_lock() {
 }
 
 #[test]
-fn it_can_be_received_and_deleted() {
+fn a_deferred_message_can_be_received_and_deleted() {
     let (bus, mut peer, node) = deferring(&["a"]);
     let fetched = received(&fetch(&mut peer, &node, &[1], 0));
     assert_eq!(fetched[0].1.id(), "a");
@@ -82,7 +82,7 @@ fn it_can_be_received_and_deleted() {
 }
 
 #[test]
-fn deferring_by_token_may_change_properties() {
+fn a_deferral_by_lock_token_may_change_properties() {
     let (_bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     peer.send(
         &sender,
@@ -133,7 +133,7 @@ fn dead_letters_can_be_deferred() {
 }
 
 #[test]
-fn a_request_needs_numbers_and_a_mode() {
+fn receiving_deferred_messages_needs_numbers_and_a_settle_mode() {
     let (_bus, mut peer, node) = deferring(&["a"]);
     let mode = |mode: Value| (text("receiver-settle-mode"), mode);
     for body in [
@@ -150,7 +150,7 @@ fn a_request_needs_numbers_and_a_mode() {
 
 /// All SDKs name the link for which they ask (wire.md §6.2).
 #[test]
-fn what_is_fetched_for_a_link_is_freed_with_it_where_locks_are() {
+fn deferred_messages_fetched_for_a_link_are_released_with_its_locks() {
     for (setting, locked) in [("keep", 1), ("release", 0)] {
         let setting = format!(r#""LocksOnDetach":"{setting}""#);
         let (bus, mut peer) = Bus::configured(&queues(&setting, &[("q", "")])).with_client();

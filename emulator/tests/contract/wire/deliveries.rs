@@ -5,7 +5,7 @@ use serde_amqp::Value;
 use crate::support::*;
 
 #[test]
-fn a_locked_delivery_has_its_token_twice() {
+fn the_lock_token_is_the_delivery_tag_and_an_annotation() {
     let (_bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     for number in 0..20 {
         peer.send(&sender, &Message::new(&number.to_string()));
@@ -22,7 +22,7 @@ fn a_locked_delivery_has_its_token_twice() {
 }
 
 #[test]
-fn receive_and_delete_has_a_tag_and_no_lock() {
+fn a_receive_and_delete_delivery_has_a_tag_and_no_lock() {
     let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     peer.send(&sender, &Message::new("a"));
     peer.send(&sender, &Message::new("b"));
@@ -46,7 +46,7 @@ fn receive_and_delete_has_a_tag_and_no_lock() {
 }
 
 #[test]
-fn the_broker_writes_what_sdks_read() {
+fn a_delivery_has_the_header_and_annotations_that_sdks_read() {
     let (_bus, mut peer, sender) = Bus::configured(&queues(
         "",
         &[("q", r#""DefaultMessageTimeToLive":"PT1H""#)],
@@ -88,7 +88,7 @@ fn annotations(message: &Received) -> (Vec<String>, Option<usize>) {
 }
 
 #[test]
-fn o3_o4_a_message_where_it_was_sent_has_these_annotations_and_no_others() {
+fn o3_o4_a_message_at_its_first_entity_has_exactly_these_annotations() {
     let (_bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let keyed = |id: &str| Message::new(id).annotation("x-opt-partition-key", text("key"));
     for id in ["locked", "removed"] {
@@ -125,7 +125,7 @@ fn enqueued_lock(message: &Received, enqueued: i64) -> i64 {
 }
 
 #[test]
-fn large_messages_come_in_frames_that_their_reader_takes() {
+fn large_messages_are_split_by_the_frame_size_of_the_receiver() {
     let bus = Bus::with_queues(&["q"]);
     let body: Vec<u8> = (0..200_000_u32).map(|number| number as u8).collect();
     let (mut sender, link) = bus.sender("q");

@@ -54,7 +54,7 @@ fn assert_detached(peer: &mut Peer, link: &Link, condition: &str, words: &str) {
 }
 
 #[test]
-fn a_queue_that_hands_nothing_out_loses_its_receivers_and_keeps_its_locks() {
+fn disabling_receives_detaches_receivers_and_keeps_locks() {
     for status in ["ReceiveDisabled", "Disabled"] {
         let mut all = attached("");
         all.bus.http.set_status("q", status);
@@ -85,7 +85,7 @@ fn a_queue_that_hands_nothing_out_loses_its_receivers_and_keeps_its_locks() {
 
 /// The client has not read the detach yet.
 #[test]
-fn a_settlement_that_crosses_the_detach_gets_the_reason() {
+fn a_settlement_crossing_a_detach_is_rejected_with_the_reason() {
     let mut all = attached("");
     all.bus.http.set_status("q", "Disabled");
     let answer = all.peer.settle(&all.held, accepted());
@@ -100,7 +100,7 @@ fn a_settlement_that_crosses_the_detach_gets_the_reason() {
 }
 
 #[test]
-fn a_queue_that_takes_nothing_rejects_each_message_and_keeps_its_links() {
+fn disabling_sends_rejects_messages_and_keeps_sender_links() {
     for (status, refuses) in [
         ("SendDisabled", true),
         ("Disabled", true),
@@ -123,7 +123,7 @@ fn a_queue_that_takes_nothing_rejects_each_message_and_keeps_its_links() {
 }
 
 #[test]
-fn other_changes_end_every_lock() {
+fn an_update_of_other_properties_ends_every_lock() {
     let mut all = attached("");
     all.bus.http.put_queue("q", &json!({"MaxDeliveryCount": 3}));
     assert_lock_lost(&all.settle("completed"));
@@ -142,7 +142,7 @@ fn other_changes_end_every_lock() {
 }
 
 #[test]
-fn a_new_lock_duration_and_time_to_live_hold_at_once() {
+fn a_changed_lock_duration_and_time_to_live_apply_at_once() {
     let mut all = attached("");
     all.bus.http.put_queue(
         "q",
@@ -186,7 +186,7 @@ fn deleting_a_queue_detaches_its_links() {
 }
 
 #[test]
-fn an_idle_queue_goes_with_its_messages() {
+fn an_idle_queue_is_deleted_with_its_messages() {
     let mut all = attached(r#""AutoDeleteOnIdle":"PT5M""#);
     all.peer.complete(&all.held);
     all.peer.send(&all.sender, &Message::new("left"));
@@ -210,7 +210,7 @@ fn an_idle_queue_goes_with_its_messages() {
 }
 
 #[test]
-fn a_receiver_with_credit_or_a_scheduled_message_keeps_a_queue() {
+fn a_receiver_with_credit_or_a_scheduled_message_keeps_an_idle_queue() {
     let mut all = attached(r#""AutoDeleteOnIdle":"PT5M""#);
     all.peer.complete(&all.held);
     all.peer.credit(&all.receiver, 1);
@@ -228,7 +228,7 @@ fn a_receiver_with_credit_or_a_scheduled_message_keeps_a_queue() {
 }
 
 #[test]
-fn that_an_idle_subscription_goes_is_no_use_of_its_topic() {
+fn deleting_an_idle_subscription_does_not_use_its_topic() {
     let idle = serde_json::json!({"AutoDeleteOnIdle": "PT10M"});
     let own = properties(&serde_json::json!({"AutoDeleteOnIdle": "PT5M"}));
     let bus = Bus::configured(&topic(&idle, &[("s", own)]));

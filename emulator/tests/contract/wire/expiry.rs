@@ -11,7 +11,7 @@ use serde_amqp::primitives::Array;
 use crate::support::*;
 
 #[test]
-fn what_expires_before_all_else_leaves_at_its_instant() {
+fn the_earliest_expiry_takes_place_at_its_instant() {
     let properties = r#""DeadLetteringOnMessageExpiration":true"#;
     let config = queues("", &[("q", properties), ("other", "")]);
     let (bus, mut peer) = Bus::configured(&config).with_client();
@@ -38,7 +38,7 @@ fn assert_about(instant: i64, expected: i64) {
 }
 
 #[test]
-fn a_client_sees_true_remaining_durations() {
+fn clients_see_correct_remaining_durations_after_an_advance() {
     let bus = Bus::with_queues(&["q"]);
     bus.http.advance(10.0 * 3600.0);
     let mut peer = bus.client();
@@ -82,7 +82,7 @@ fn the_control_api_shows_the_time_of_the_namespace() {
 }
 
 #[test]
-fn tokens_are_judged_by_real_time_however_far_the_clock_is_ahead() {
+fn tokens_are_validated_in_real_time_after_an_advance() {
     let (bus, mut early) = Bus::with_queues(&["q"]).with_client();
     bus.http.advance(365.0 * 86_400.0);
     early.sender("q");
@@ -128,7 +128,7 @@ fn a_duplicate_is_accepted_and_dropped() {
 
 /// It keeps the instant that was set when it was enqueued (decision D7).
 #[test]
-fn a_message_shows_its_own_life_whatever_the_queue_says_by_now() {
+fn a_message_keeps_its_expiry_after_an_update_of_the_queue() {
     let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     peer.send_to("q", &Message::new("own").ttl(60_000));
     peer.send_to("q", &Message::new("none"));

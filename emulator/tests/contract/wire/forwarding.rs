@@ -32,7 +32,7 @@ fn dead_letter(bus: &Bus, queue: &str, id: &str) {
 }
 
 #[test]
-fn a_forwarding_queue_refuses_receivers() {
+fn a_forwarding_queue_refuses_receiver_links() {
     let (bus, mut peer) = chain("", &["a", "b"]).with_client();
     let refusal = peer.refused(&Attach::receiver("a"));
     assert_eq!(refusal.condition, "amqp:not-allowed");
@@ -56,7 +56,7 @@ fn a_forwarding_queue_refuses_receivers() {
 }
 
 #[test]
-fn the_fifth_forward_fails_into_the_transfer_dead_letter_queue() {
+fn the_fifth_forward_is_a_transfer_dead_letter() {
     let bus = chain("", &["q1", "q2", "q3", "q4", "q5", "q6"]);
     send(&bus, "q1", &Message::new("far"));
     send(&bus, "q2", &Message::new("near"));
@@ -92,7 +92,7 @@ fn the_fifth_forward_fails_into_the_transfer_dead_letter_queue() {
 }
 
 #[test]
-fn a_full_target_fails_with_the_words_of_a_full_queue() {
+fn a_forward_to_a_full_target_fails_with_the_quota_text() {
     let properties = [
         ("a", r#""ForwardTo":"b""#),
         ("b", r#""MaxSizeInMegabytes":1"#),
@@ -116,32 +116,32 @@ fn a_full_target_fails_with_the_words_of_a_full_queue() {
 }
 
 #[test]
-fn dead_letters_wait_for_a_target_that_cannot_take_them() {
-    let to = r#""ForwardDeadLetteredMessagesTo":"graves""#;
-    let bus = Bus::configured(&queues("", &[("q", to), ("graves", "")]));
-    bus.http.set_status("graves", "Disabled");
+fn dead_letters_wait_for_a_disabled_or_missing_target() {
+    let to = r#""ForwardDeadLetteredMessagesTo":"failed""#;
+    let bus = Bus::configured(&queues("", &[("q", to), ("failed", "")]));
+    bus.http.set_status("failed", "Disabled");
     dead_letter(&bus, "q", "1");
     assert_eq!(bus.http.held("q"), (0, 1));
-    bus.http.set_status("graves", "Active");
+    bus.http.set_status("failed", "Active");
     bus.http.advance(30.0);
     assert_eq!(
-        (bus.http.held("q"), bus.http.held("graves")),
+        (bus.http.held("q"), bus.http.held("failed")),
         ((0, 0), (1, 0))
     );
-    bus.http.queue("DELETE", "graves", None).ok();
+    bus.http.queue("DELETE", "failed", None).ok();
     dead_letter(&bus, "q", "2");
     dead_letter(&bus, "q", "3");
     assert_eq!(bus.http.held("q"), (0, 2));
-    bus.http.put_queue("graves", &json!({}));
+    bus.http.put_queue("failed", &json!({}));
     bus.http.advance(30.0);
     assert_eq!(
-        (bus.http.held("q"), bus.http.held("graves")),
+        (bus.http.held("q"), bus.http.held("failed")),
         ((0, 0), (2, 0))
     );
 }
 
 #[test]
-fn a_scheduled_message_goes_on_when_it_is_active() {
+fn a_scheduled_message_is_forwarded_at_its_activation() {
     let bus = chain("", &["a", "b"]);
     let at = client_now() + 60_000;
     send(&bus, "a", &Message::new("m").scheduled_at(at));

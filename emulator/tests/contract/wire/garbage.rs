@@ -34,10 +34,10 @@ impl WellBehavedClient {
 }
 
 #[test]
-fn an_offence_costs_its_connection_session_or_link_and_no_other() {
-    let mut bystander = WellBehavedClient::new();
+fn a_protocol_error_ends_only_its_connection_session_or_link() {
+    let mut other_client = WellBehavedClient::new();
     for (what, bytes, scope, condition) in offences() {
-        let mut peer = bystander.bus.client();
+        let mut peer = other_client.bus.client();
         peer.next_handle = 0;
         peer.begin(1);
         let sender = peer.attached(&Attach::sender("theirs").on(1));
@@ -46,9 +46,9 @@ fn an_offence_costs_its_connection_session_or_link_and_no_other() {
         peer.next_handle = 0;
         peer.sender("theirs");
         peer.receiver("theirs");
-        bystander.go_on();
+        other_client.go_on();
         peer.write(&bytes);
-        bystander.go_on();
+        other_client.go_on();
         let refusal = match scope {
             Scope::Connection => peer.closed(),
             Scope::Session => peer.expect(END).refusal(0),
@@ -66,12 +66,12 @@ fn an_offence_costs_its_connection_session_or_link_and_no_other() {
         // What is not affected continues.
         peer.send(&sender, &Message::new("still here"));
     }
-    bystander.go_on();
+    other_client.go_on();
 }
 
 #[test]
 fn an_unknown_protocol_is_answered_with_the_supported_one() {
-    let mut bystander = WellBehavedClient::new();
+    let mut other_client = WellBehavedClient::new();
     for (header, answer) in [
         (b"AMQP\x00\x00\x09\x01", AMQP_HEADER),
         (b"AMQP\x00\x02\x00\x00", AMQP_HEADER),
@@ -79,17 +79,17 @@ fn an_unknown_protocol_is_answered_with_the_supported_one() {
         (b"AMQP\x03\x02\x00\x00", SASL_HEADER),
         (b"ABCDEFGH", AMQP_HEADER),
     ] {
-        let mut peer = Peer::connect(bystander.bus.amqp);
+        let mut peer = Peer::connect(other_client.bus.amqp);
         peer.write(header);
         assert_eq!(peer.read_header(), *answer, "{header:?}");
         peer.read_to_end();
-        bystander.go_on();
+        other_client.go_on();
     }
 }
 
 #[test]
-fn an_offence_before_the_first_session_ends_the_connection() {
-    let mut bystander = WellBehavedClient::new();
+fn a_protocol_error_before_the_first_session_closes_the_connection() {
+    let mut other_client = WellBehavedClient::new();
     let begin = performative(0, BEGIN, &[Value::Null, uint(0), uint(1), uint(1)], &[]);
     let mut deep = vec![text("c"), text("h")];
     deep.resize(9, Value::Null);
@@ -102,34 +102,34 @@ fn an_offence_before_the_first_session_ends_the_connection() {
         ("open without a name", nameless, DECODE),
         ("a frame too large", raw(1 << 30, 2, 0, b""), FRAMING),
     ] {
-        let mut peer = Peer::connect(bystander.bus.amqp);
+        let mut peer = Peer::connect(other_client.bus.amqp);
         peer.write(AMQP_HEADER);
         peer.write(&bytes);
         assert_eq!(peer.read_header(), *AMQP_HEADER);
         assert_eq!(peer.closed().condition, condition, "{what}");
-        bystander.go_on();
+        other_client.go_on();
     }
     for bytes in [
         raw(8, 2, 0, b""),
         raw(1 << 30, 2, 1, b""),
         raw(16, 2, 1, b"\x00\x53\x41\xc0\x03\xff\x40\x40"),
     ] {
-        let mut peer = Peer::connect(bystander.bus.amqp);
+        let mut peer = Peer::connect(other_client.bus.amqp);
         peer.write(SASL_HEADER);
         peer.write(&bytes);
         peer.read_to_end();
-        bystander.go_on();
+        other_client.go_on();
     }
 }
 
 #[test]
-fn random_bytes_do_no_harm() {
+fn random_bytes_do_not_affect_other_clients() {
     let mut random = SmallRng::seed_from_u64(20_261_120);
-    let mut bystander = WellBehavedClient::new();
+    let mut other_client = WellBehavedClient::new();
     for round in 0..60 {
         let mut bytes = vec![0; random.random_range(1..2000)];
         random.fill_bytes(&mut bytes);
-        let address = bystander.bus.amqp;
+        let address = other_client.bus.amqp;
         match round % 3 {
             0 => {
                 let mut peer = Peer::connect(address);
@@ -141,13 +141,13 @@ fn random_bytes_do_no_harm() {
                 peer.try_write(&bytes);
             }
             _ => {
-                let mut peer = bystander.bus.stranger();
+                let mut peer = other_client.bus.unauthenticated_client();
                 let code = random.random_range(0x10..0x19);
                 peer.try_write(&body(&[b"\x00\x53", &[code][..], &bytes].concat()));
                 peer.try_write(&bytes);
             }
         }
-        bystander.go_on();
+        other_client.go_on();
     }
 }
 

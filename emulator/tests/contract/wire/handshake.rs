@@ -7,7 +7,7 @@ use servicebus_emulator::auth::{Key, sas};
 use crate::support::*;
 
 #[test]
-fn a_client_need_not_wait_for_any_answer() {
+fn a_client_may_pipeline_the_whole_handshake() {
     let bus = Bus::with_queues(&["q"]);
     let mut peer = Peer::connect(bus.amqp);
     let window = uint(1000);
@@ -49,7 +49,7 @@ fn a_client_need_not_wait_for_any_answer() {
 }
 
 #[test]
-fn bytes_may_come_one_by_one() {
+fn a_handshake_may_arrive_byte_by_byte() {
     let bus = Bus::with_queues(&["q"]);
     let mut peer = Peer::connect(bus.amqp);
     let mut all = AMQP_HEADER.to_vec();
@@ -65,7 +65,7 @@ fn bytes_may_come_one_by_one() {
 }
 
 #[test]
-fn a_client_that_wants_signs_of_life_gets_them() {
+fn a_client_with_an_idle_timeout_gets_heartbeats() {
     let bus = Bus::with_queues(&["q"]);
     let open = Open {
         rest: vec![uint(65_536), Value::Ushort(255), uint(200)],
@@ -80,7 +80,7 @@ fn a_client_that_wants_signs_of_life_gets_them() {
 }
 
 #[test]
-fn a_connection_ends_when_its_client_closes_it() {
+fn a_close_of_the_client_is_answered_and_ends_the_connection() {
     let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     peer.frame(0, CLOSE, &[]);
     assert_eq!(peer.expect(CLOSE).field(0), &Value::Null);
@@ -88,7 +88,7 @@ fn a_connection_ends_when_its_client_closes_it() {
 }
 
 #[test]
-fn stopping_closes_with_a_reason() {
+fn a_stop_closes_connections_with_a_reason() {
     let bus = Bus::with_queues(&["q"]);
     let mut peers = [bus.client(), bus.client()];
     let stopping = std::thread::spawn(move || bus.stop());
@@ -113,7 +113,7 @@ fn clients(bus: &Bus, kind: &str) -> Vec<String> {
 }
 
 #[test]
-fn each_link_goes_by_the_identifier_that_it_was_given() {
+fn the_timeline_names_a_link_by_its_client_identifier() {
     let bus = Bus::with_queues(&["q"]);
     let mut peer = bus.client_as(&Open::named("container"));
     let sender = peer
@@ -140,7 +140,7 @@ fn each_link_goes_by_the_identifier_that_it_was_given() {
 }
 
 #[test]
-fn a_link_without_an_identifier_goes_by_the_container() {
+fn the_timeline_names_a_link_without_identifier_by_its_container() {
     let bus = Bus::with_queues(&["q"]);
     let mut peer = bus.client_as(&Open::named("container"));
     peer.send_to("q", &Message::new("a"));
@@ -154,7 +154,7 @@ fn a_link_without_an_identifier_goes_by_the_container() {
 }
 
 #[test]
-fn a_refusal_says_what_was_asked_for_and_of_which_message() {
+fn a_refused_event_has_the_operation_and_the_message() {
     let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     peer.send_to("q", &Message::new("a"));
     let receiver = peer.receiver("q");
@@ -187,7 +187,7 @@ fn a_refusal_says_what_was_asked_for_and_of_which_message() {
 }
 
 #[test]
-fn a_message_waits_for_a_client_that_is_connecting() {
+fn a_message_is_busy_while_a_client_is_connecting() {
     let (bus, mut sending) = Bus::with_queues(&["q"]).with_client();
     sending.send_to("q", &Message::new("a"));
     let mut worker = bus.client_as(&Open::named("worker-1"));
@@ -211,7 +211,7 @@ fn a_message_waits_for_a_client_that_is_connecting() {
 
 /// JavaScript's SDK gives every receiver an identifier, and asks for its session by a link of the connection.
 #[test]
-fn the_holder_of_a_session_asks_by_a_link_that_has_no_identifier() {
+fn a_session_holder_may_request_by_a_link_without_identifier() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     peer.attach(&Attach::sender("q").identified("shop"))
         .unwrap();

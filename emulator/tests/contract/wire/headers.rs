@@ -53,7 +53,7 @@ fn empty_list(out: &mut Writer<'_>) {
 }
 
 #[test]
-fn what_is_within_the_limits_is_accepted() {
+fn headers_within_the_limits_are_accepted() {
     let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let fitting = [
         large(0x72, 32 * KIB),
@@ -69,7 +69,7 @@ fn what_is_within_the_limits_is_accepted() {
 }
 
 #[test]
-fn headers_that_are_too_large_are_refused_in_the_words_of_the_service() {
+fn headers_over_the_limits_are_rejected_with_the_service_text() {
     let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let payloads = [
         large(0x71, 32 * KIB + 1),
@@ -86,7 +86,7 @@ fn headers_that_are_too_large_are_refused_in_the_words_of_the_service() {
 }
 
 #[test]
-fn types_that_the_service_does_not_take_are_named() {
+fn unsupported_property_types_are_rejected_by_name() {
     let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let schedule = "x-opt-scheduled-enqueue-time";
     let payloads = [
@@ -159,7 +159,7 @@ fn an_entity_may_allow_larger_messages_but_no_larger_batches() {
 }
 
 #[test]
-fn otherwise_the_tier_decides_and_there_is_one_limit() {
+fn the_tier_sets_one_limit_for_messages_and_batches() {
     let standard = Bus::with_queues(&["q"]);
     for (bus, limit) in [
         (&standard, 256 * 1024),
@@ -213,7 +213,7 @@ fn ids_have_at_most_128_characters() {
 }
 
 #[test]
-fn a_message_that_exceeds_the_limits_is_dead_lettered_under_any_setting() {
+fn a_message_exceeding_the_header_limit_later_is_dead_lettered() {
     for outcome in [0, 1] {
         let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
         let message = Message::new("m").application("a", text(&"x".repeat(32_000)));

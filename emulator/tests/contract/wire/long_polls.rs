@@ -32,7 +32,7 @@ fn assert_healthy(http: &Http) {
 }
 
 #[test]
-fn messages_that_expire_together() {
+fn many_messages_expiring_together_block_no_thread() {
     let (bus, _peer) = with_many();
     bus.http.advance(11.0);
     assert_eq!(bus.http.held("q"), (0, MANY as u64));
@@ -40,14 +40,14 @@ fn messages_that_expire_together() {
 }
 
 #[test]
-fn a_queue_that_is_deleted() {
+fn deleting_a_queue_of_many_messages_blocks_no_thread() {
     let (bus, _peer) = with_many();
     bus.http.queue("DELETE", "q", None);
     assert_healthy(&bus.http);
 }
 
 #[test]
-fn credit_for_everything_and_locks_that_end_together() {
+fn many_deliveries_and_lock_expiries_block_no_thread() {
     let (bus, mut peer) = with_many();
     let receiver = peer.receiver("q");
     peer.credit(&receiver, MANY as u32);
@@ -91,7 +91,7 @@ pub(super) fn send_large(peer: &mut Peer, sender: &Link, format: u32, message: &
 }
 
 #[test]
-fn a_large_message_in_one_of_a_websocket() {
+fn a_large_websocket_message_blocks_no_thread() {
     let _alone = alone_with_large_messages();
     let (bus, mut peer) = with_large();
     let sender = peer.sender("q");
@@ -104,7 +104,7 @@ fn a_large_message_in_one_of_a_websocket() {
 }
 
 #[test]
-fn a_message_of_many_elements_is_refused_where_they_are_too_many() {
+fn a_message_with_too_many_list_elements_is_rejected() {
     let _alone = alone_with_large_messages();
     let (bus, mut peer) = with_large();
     let sender = peer.sender("q");
@@ -124,7 +124,7 @@ fn a_message_of_many_elements_is_refused_where_they_are_too_many() {
 }
 
 #[test]
-fn a_batch_that_is_too_large_is_not_taken_apart() {
+fn a_batch_over_the_size_limit_is_rejected_without_parsing() {
     let _alone = alone_with_large_messages();
     let (bus, mut peer) = with_large();
     let sender = peer.sender("q");
@@ -137,7 +137,7 @@ fn a_batch_that_is_too_large_is_not_taken_apart() {
 }
 
 #[test]
-fn peeking_in_a_session_does_not_read_the_others() {
+fn a_peek_in_a_session_does_not_read_other_sessions() {
     const REQUESTS: usize = 400;
     let (bus, mut peer, sender) = Bus::with_sessions().with_sender("q");
     for session in ["large", "small"] {
@@ -171,7 +171,7 @@ fn peeking_in_a_session_does_not_read_the_others() {
 }
 
 #[test]
-fn locks_of_many_sessions_that_end_together() {
+fn many_session_locks_expiring_together_block_no_thread() {
     const SESSIONS: usize = 4_900;
     /// On each AMQP session.
     const LINKS: usize = 245;

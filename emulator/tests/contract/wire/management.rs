@@ -30,7 +30,7 @@ fn expirations(reply: &Reply) -> Vec<i64> {
 }
 
 #[test]
-fn peeking_shows_without_taking() {
+fn a_peek_shows_messages_without_locking_them() {
     let (bus, mut peer, node) = bus_with(&["a", "b", "c"]);
     let locked = peer.receive_from("q");
     let seen = peeked(&peer.peek(&node, 1, 10));
@@ -61,7 +61,7 @@ fn peeking_shows_without_taking() {
 }
 
 #[test]
-fn o7_a_peek_may_leave_out_the_body() {
+fn o7_a_peek_may_omit_the_message_body() {
     let (_bus, mut peer, node) = bus_with(&["a"]);
     for omit in [true, false] {
         let Value::Map(mut request) = peek_from(1, Value::Int(10)) else {
@@ -76,7 +76,7 @@ fn o7_a_peek_may_leave_out_the_body() {
 }
 
 #[test]
-fn a_reply_has_no_more_than_a_megabyte_and_comes_in_several_frames() {
+fn a_peek_reply_has_at_most_one_megabyte_in_several_frames() {
     let (_bus, mut peer, node) = bus_with(&[]);
     let sender = peer.sender("q");
     for number in 0..7 {
@@ -111,7 +111,7 @@ fn the_correlation_id_has_the_type_of_the_message_id() {
 }
 
 #[test]
-fn locks_are_renewed_all_or_none() {
+fn a_renew_lock_request_renews_all_locks_or_none() {
     let (bus, mut peer, node) = bus_with(&["a", "b"]);
     let receiver = peer.receiver("q");
     let held = [peer.receive_one(&receiver), peer.receive_one(&receiver)];
@@ -133,7 +133,7 @@ fn locks_are_renewed_all_or_none() {
 }
 
 #[test]
-fn a_settlement_by_token_is_the_same_as_one_by_disposition() {
+fn update_disposition_settles_like_a_disposition_frame() {
     let (bus, mut peer, node) = bus_with(&["a", "b", "c"]);
     let receiver = peer.receiver("q");
     let held = [1, 2, 3].map(|_| peer.receive_one(&receiver));
@@ -172,7 +172,7 @@ fn a_settlement_by_token_is_the_same_as_one_by_disposition() {
 }
 
 #[test]
-fn a_second_settlement_of_a_token_finds_no_lock() {
+fn a_second_update_disposition_of_a_token_is_a_lost_lock() {
     let (bus, mut peer, node) = bus_with(&["a", "b"]);
     let receiver = peer.receiver("q");
     let held = peer.receive_one(&receiver);
@@ -190,7 +190,7 @@ fn a_second_settlement_of_a_token_finds_no_lock() {
 }
 
 #[test]
-fn several_tokens_are_settled_all_or_none() {
+fn update_disposition_settles_all_lock_tokens_or_none() {
     let (bus, mut peer, node) = bus_with(&["a", "b", "c"]);
     let receiver = peer.receiver("q");
     let held = [1, 2, 3].map(|_| peer.receive_one(&receiver).token());
@@ -213,7 +213,7 @@ fn several_tokens_are_settled_all_or_none() {
 }
 
 #[test]
-fn a_lock_outlives_its_link() {
+fn a_lock_can_be_settled_by_token_after_the_detach() {
     let (bus, mut peer, node) = bus_with(&["a"]);
     let (mut worker, receiver) = bus.receiver("q");
     let held = worker.receive_one(&receiver);
@@ -225,7 +225,7 @@ fn a_lock_outlives_its_link() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_with_status_and_condition() {
+fn a_refused_management_request_has_status_and_condition() {
     let (_bus, mut peer, node) = bus_with(&["a"]);
     let argument = "com.microsoft:argument-error";
     let range = "com.microsoft:argument-out-of-range";
@@ -286,7 +286,7 @@ fn what_cannot_be_done_is_said_with_status_and_condition() {
 }
 
 #[test]
-fn a_request_that_cannot_be_read_is_rejected_and_the_link_stays() {
+fn a_malformed_management_request_is_rejected_and_keeps_the_link() {
     let (_bus, mut peer, node) = bus_with(&["a"]);
     let refusal = peer.send_in_vain(&node.requests, b"\x00\x53\x77\xd1\xff");
     assert_eq!(refusal.condition, "amqp:decode-error");
@@ -296,7 +296,7 @@ fn a_request_that_cannot_be_read_is_rejected_and_the_link_stays() {
 
 /// Clients wait for a reply, and would not get one if only the transfer was refused.
 #[test]
-fn a_request_that_is_too_large_ends_its_link_alone() {
+fn an_oversized_management_request_detaches_only_its_link() {
     let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     for settled in [false, true] {
         let node = peer.node("q/$management");
@@ -312,7 +312,7 @@ fn a_request_that_is_too_large_ends_its_link_alone() {
 }
 
 #[test]
-fn a_reply_repeats_what_its_client_calls_the_request() {
+fn a_management_reply_repeats_the_tracking_id_of_the_request() {
     let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let node = peer.node("q/$management");
     let body = peek_from(1, Value::Int(1));
@@ -328,7 +328,7 @@ fn a_reply_repeats_what_its_client_calls_the_request() {
 }
 
 #[test]
-fn sections_may_be_described_by_name() {
+fn sections_of_a_management_request_may_have_symbolic_descriptors() {
     let (_bus, mut peer, node) = bus_with(&["a"]);
     let request = Message::request(text("id"), text(&node.reply_to), peek_from(1, uint(1)));
     let request = request.application("operation", text("com.microsoft:peek-message"));

@@ -56,16 +56,17 @@ fn with_limits(connection_memory: u64, process_memory: u64) -> Bus {
 }
 
 #[test]
-fn unfinished_transfers_before_a_token() {
+fn incomplete_transfers_before_a_token_are_limited() {
     let bus = Bus::with_queues(&["q"]);
-    let mut strangers: Vec<Peer> = (0..4).map(|_| bus.stranger()).collect();
-    for stranger in &mut strangers {
-        let link = stranger.sender("$cbs");
-        assert!(unfinished(stranger, &link, 200_000));
+    let mut unauthenticated_clients: Vec<Peer> =
+        (0..4).map(|_| bus.unauthenticated_client()).collect();
+    for client in &mut unauthenticated_clients {
+        let link = client.sender("$cbs");
+        assert!(unfinished(client, &link, 200_000));
     }
     held(&bus.http, "four of them", |held| held > 4 * 200_000);
-    for stranger in &mut strangers {
-        let refusal = attach_many(stranger, "$cbs", 1_000).expect_err("too much");
+    for client in &mut unauthenticated_clients {
+        let refusal = attach_many(client, "$cbs", 1_000).expect_err("too much");
         assert_eq!(refusal.condition, TOO_MUCH);
         let words = refusal.words();
         let limit = "the limit until a token is accepted is 1048576.";
@@ -76,7 +77,7 @@ fn unfinished_transfers_before_a_token() {
 }
 
 #[test]
-fn unfinished_messages_of_websockets() {
+fn incomplete_websocket_messages_are_counted_as_memory() {
     let bus = Bus::with_queues(&["q"]);
     let part = |code, size| {
         let payload = vec![0; size];
@@ -115,7 +116,7 @@ fn unfinished_messages_of_websockets() {
 }
 
 #[test]
-fn unread_pongs() {
+fn unread_pongs_before_a_token_are_limited() {
     let process = Process::start(&[]);
     let stream = Stream::plain(process.http().0);
     let (mut socket, _) = stream.upgraded(PATH, Some("amqp")).expect("it is granted");
@@ -158,9 +159,10 @@ fn attach_many(peer: &mut Peer, address: &str, count: usize) -> Result<(), Servi
 }
 
 #[test]
-fn links_with_long_names() {
+fn links_with_long_names_are_counted_as_memory() {
     let bus = Bus::with_queues(&["q"]);
-    let refusal = attach_many(&mut bus.stranger(), "$cbs", 1_000).expect_err("too many");
+    let refusal =
+        attach_many(&mut bus.unauthenticated_client(), "$cbs", 1_000).expect_err("too many");
     assert_eq!(refusal.condition, TOO_MUCH);
     let mut client = bus.client();
     attach_many(&mut client, "q", 4_000).expect("few enough for the usual limit");
@@ -176,7 +178,7 @@ fn links_with_long_names() {
 }
 
 #[test]
-fn replies_and_deliveries_that_are_not_read() {
+fn unread_replies_and_deliveries_are_counted_as_memory() {
     let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     for _ in 0..5 {
         peer.send(&sender, &Message::new("large").body(vec![b'x'; 100_000]));
@@ -201,7 +203,7 @@ fn replies_and_deliveries_that_are_not_read() {
 }
 
 #[test]
-fn at_the_limit_of_the_process_a_client_that_asks_for_more_is_closed() {
+fn at_the_process_memory_limit_the_requesting_client_is_closed() {
     let bus = with_limits(64 << 20, 4 << 20);
     let allowed = 200_000;
     let many = |peer: &mut Peer, count: usize| -> Vec<Link> {
@@ -229,7 +231,7 @@ fn at_the_limit_of_the_process_a_client_that_asks_for_more_is_closed() {
 }
 
 #[test]
-fn the_largest_message_of_the_premium_tier_passes_everywhere() {
+fn the_largest_premium_message_passes_every_transport() {
     let _alone = alone_with_large_messages();
     let large = r#""MaxMessageSizeInKilobytes":102400"#;
     let bus = Bus::configured(&queues(r#""Tier":"premium""#, &[("q", large)]));
@@ -301,7 +303,7 @@ fn answer(mut stream: TcpStream) -> String {
 }
 
 #[test]
-fn bodies_of_requests_that_have_not_come_whole() {
+fn incomplete_http_bodies_are_counted_as_memory() {
     let bus = Bus::with_queues(&["q"]);
     let unfinished = unfinished_body(&bus, 1_000_000, 900_000);
     held(&bus.http, "the body", |held| held >= 900_000);
@@ -329,7 +331,7 @@ fn bodies_of_requests_that_have_not_come_whole() {
 }
 
 #[test]
-fn an_answer_that_is_not_read() {
+fn an_unread_http_response_is_counted_as_memory() {
     let bus = Bus::configured(&queues(
         r#""Tier":"premium""#,
         &[("q", r#""MaxMessageSizeInKilobytes":102400"#)],

@@ -48,9 +48,9 @@ fn held(bus: &Bus, namespace: &str) -> u64 {
 }
 
 #[test]
-fn a_key_name_chooses_where_the_host_says_nothing() {
+fn a_key_name_selects_the_namespace_of_an_unknown_host() {
     let bus = two();
-    let mut alpha = bus.stranger();
+    let mut alpha = bus.unauthenticated_client();
     let refusal = alpha.refused(&Attach::sender("q"));
     assert_eq!(refusal.condition, UNAUTHORIZED, "before anything is chosen");
     assert_eq!(show(&mut alpha, "a", "ka"), 202);
@@ -66,7 +66,7 @@ fn a_key_name_chooses_where_the_host_says_nothing() {
     beta.send_to("q", &Message::new("m"));
     assert_eq!((held(&bus, "alpha"), held(&bus, "beta")), (1, 1));
 
-    let mut unknown = bus.stranger();
+    let mut unknown = bus.unauthenticated_client();
     let reply = unknown.put_token("sb://localhost/", &token("nobody", "x"));
     assert_eq!(reply.cbs_status(), 404, "{}", reply.text());
     let reply = unknown.put_token("sb://localhost/", "e30.eyJleHAiOjQwMDAwMDAwMDB9.c2ln");
@@ -74,7 +74,7 @@ fn a_key_name_chooses_where_the_host_says_nothing() {
 }
 
 #[test]
-fn the_connection_string_of_each_leads_to_it() {
+fn each_namespace_is_reached_by_its_connection_string() {
     let namespace = |name: &str| format!(r#"{{"Name":"{name}","Queues":[{{"Name":"q"}}]}}"#);
     let namespaces = ["alpha", "beta", "gamma"].map(namespace).join(",");
     let bus = Bus::configured(&format!(
@@ -91,7 +91,7 @@ fn the_connection_string_of_each_leads_to_it() {
             string.key_name.unwrap_or_default(),
             string.key.unwrap_or_default(),
         );
-        let mut peer = bus.stranger();
+        let mut peer = bus.unauthenticated_client();
         assert_eq!(show(&mut peer, &key.0, &key.1), 202, "{key:?}");
         peer.send_to("q", &Message::new("m"));
         assert_eq!(held(&bus, name), 1);
@@ -99,7 +99,7 @@ fn the_connection_string_of_each_leads_to_it() {
 }
 
 #[test]
-fn a_token_that_chooses_is_seen_by_the_faults_of_its_namespace() {
+fn faults_of_a_namespace_apply_to_the_token_that_selects_it() {
     let bus = two();
     let of = |namespace: &str, rest: &str| format!("/$emulator/v1/namespaces/{namespace}/{rest}");
     for (namespace, status) in [("alpha", 503), ("beta", 429)] {
@@ -112,7 +112,7 @@ fn a_token_that_chooses_is_seen_by_the_faults_of_its_namespace() {
             .request("PUT", &of(namespace, "operations"), Some(record));
         assert_eq!(recorded.status, 200, "{recorded:?}");
     }
-    let mut peer = bus.stranger();
+    let mut peer = bus.unauthenticated_client();
     assert_eq!(show(&mut peer, "a", "wrong"), 401, "it has not chosen");
     assert_eq!(show(&mut peer, "b", "kb"), 429);
     assert_eq!(show(&mut peer, "b", "kb"), 202);
@@ -130,10 +130,10 @@ fn a_token_that_chooses_is_seen_by_the_faults_of_its_namespace() {
 }
 
 #[test]
-fn key_names_differ_by_case() {
+fn key_names_are_case_sensitive() {
     let bus = two();
     for (name, secret, counts) in [("Both", "kb", (1, 0)), ("both", "kb", (1, 1))] {
-        let mut peer = bus.stranger();
+        let mut peer = bus.unauthenticated_client();
         assert_eq!(show(&mut peer, name, secret), 202, "{name}");
         peer.send_to("q", &Message::new("m"));
         assert_eq!((held(&bus, "alpha"), held(&bus, "beta")), counts);
@@ -141,7 +141,7 @@ fn key_names_differ_by_case() {
 }
 
 #[test]
-fn a_timeline_names_its_clients_however_they_came() {
+fn a_timeline_names_clients_selected_by_host_and_by_token() {
     let bus = two();
     let mut by_host = Peer::open(
         bus.amqp,
@@ -164,7 +164,7 @@ fn a_timeline_names_its_clients_however_they_came() {
 }
 
 #[test]
-fn a_slow_reader_of_one_does_not_keep_the_other_from_rest() {
+fn a_slow_reader_in_one_namespace_does_not_delay_advances_of_another() {
     let bus = two();
     let mut slow = Peer::open(bus.amqp, &Open::to("beta"));
     show(&mut slow, "b", "kb");

@@ -22,7 +22,7 @@ fn send_encoded(peer: &mut Peer, sender: &Link, payload: &[u8]) {
 }
 
 #[test]
-fn o1_sections_come_in_any_order_and_go_in_that_of_amqp() {
+fn o1_sections_are_accepted_in_any_order_and_delivered_in_amqp_order() {
     let (_bus, mut peer, sender, receiver) = with_queue("");
     let annotations = map([(symbol("mine"), text("a"))]);
     let annotations = section(DELIVERY_ANNOTATIONS, &annotations);
@@ -52,7 +52,7 @@ fn o1_sections_come_in_any_order_and_go_in_that_of_amqp() {
 }
 
 #[test]
-fn o2_o69_a_header_and_annotations_come_as_they_were_sent() {
+fn o2_o69_header_and_annotations_are_delivered_as_sent() {
     let (_bus, mut peer, sender, receiver) = with_queue("");
     let header = |durable, first_acquirer| {
         let fields = [durable, Value::Null, Value::Null, first_acquirer];
@@ -76,7 +76,7 @@ fn o2_o69_a_header_and_annotations_come_as_they_were_sent() {
 }
 
 #[test]
-fn o5_what_a_receiver_computes_from_its_times_is_the_time_to_live() {
+fn o5_expiry_minus_creation_time_is_the_time_to_live() {
     let (_bus, mut peer, sender, receiver) = with_queue(r#""DefaultMessageTimeToLive":"PT1H""#);
     let hour = 60 * MINUTE;
     let created = |id: &str, ttl: i64| {
@@ -107,7 +107,7 @@ fn o5_what_a_receiver_computes_from_its_times_is_the_time_to_live() {
 }
 
 #[test]
-fn o6_what_was_scheduled_is_received_as_such_and_peeked_as_active() {
+fn o6_an_activated_message_is_received_as_scheduled_peeked_as_active() {
     let (bus, mut peer, sender, receiver) = with_queue("");
     peer.send(
         &sender,
@@ -122,7 +122,7 @@ fn o6_what_was_scheduled_is_received_as_such_and_peeked_as_active() {
 }
 
 #[test]
-fn o10_o53_to_defer_counts_as_a_delivery() {
+fn o10_o53_a_deferral_counts_as_a_delivery() {
     let (bus, mut peer, sender, receiver) = with_queue("");
     peer.send(&sender, &Message::new("m"));
     let first = peer.receive_one(&receiver);
@@ -146,7 +146,7 @@ fn o10_o53_to_defer_counts_as_a_delivery() {
 }
 
 #[test]
-fn o11_in_a_dead_letter_queue_nothing_counts() {
+fn o11_deliveries_of_dead_letters_are_not_counted() {
     let (bus, mut peer, sender, receiver) = with_queue("");
     peer.send(&sender, &Message::new("m"));
     let delivery = peer.receive_one(&receiver);
@@ -218,7 +218,7 @@ fn o58_annotations_and_footers_have_symbols_as_keys() {
 }
 
 #[test]
-fn o59_no_time_to_live_is_shown_where_none_applies_and_0_is_none() {
+fn o59_a_missing_time_to_live_is_not_shown_and_zero_is_refused() {
     let (bus, mut peer, sender, receiver) = with_queue("");
     peer.send(&sender, &Message::new("m"));
     assert_eq!(peer.receive_one(&receiver).message.header(2), Value::Null);
@@ -229,7 +229,7 @@ fn o59_no_time_to_live_is_shown_where_none_applies_and_0_is_none() {
 }
 
 #[test]
-fn o61_what_is_scheduled_by_way_of_another_entity_goes_on_when_it_is_due() {
+fn o61_a_message_scheduled_via_an_entity_is_forwarded_when_due() {
     let (bus, mut peer, _, receiver) = with_queue("");
     let via = Attach::via("q/$management", "other");
     let node = peer.node("q/$management");
@@ -278,7 +278,7 @@ fn o61_what_is_scheduled_by_way_of_another_entity_goes_on_when_it_is_due() {
 }
 
 #[test]
-fn o62_a_session_is_browsed_by_any_client() {
+fn o62_any_client_may_browse_a_session() {
     let (bus, mut holder) = Bus::with_sessions().with_client();
     send_all(&mut holder, "q", &[("1", "s"), ("2", "s")]);
     let held = holder.accept("q", "s");
@@ -323,7 +323,7 @@ fn o62_a_session_is_browsed_by_any_client() {
 }
 
 #[test]
-fn o63_a_link_without_its_session_is_refused_at_once_and_detached_a_second_later() {
+fn o63_a_link_without_its_session_lock_is_detached_after_a_second() {
     let (bus, mut peer) = Bus::with_sessions().with_client();
     send_all(&mut peer, "q", &[("m", "s")]);
     let link = peer.accept("q", "s");
@@ -350,7 +350,7 @@ fn copying(address: &str) -> Attach {
 }
 
 #[test]
-fn o64_copies_are_shown_in_premium_namespaces_and_refused_elsewhere() {
+fn o64_copy_distribution_needs_a_premium_namespace() {
     let (_bus, mut peer, ..) = with_queue("");
     let refusal = peer.refused(&copying("q"));
     assert_eq!(refusal.condition, NOT_IMPLEMENTED);
@@ -387,7 +387,7 @@ fn o64_copies_are_shown_in_premium_namespaces_and_refused_elsewhere() {
 }
 
 #[test]
-fn o9_a_batch_has_a_limit_of_messages_only_where_the_namespace_is_set_so() {
+fn o9_a_batch_is_limited_to_4500_messages_only_if_configured() {
     let small = Message::default().body(*b"").encode();
     let long = batch(&vec![small; 4501]);
     let (bus, mut peer, sender, _) = with_queue("");
@@ -409,7 +409,7 @@ fn o9_a_batch_has_a_limit_of_messages_only_where_the_namespace_is_set_so() {
 }
 
 #[test]
-fn o29_a_disabled_entity_takes_what_is_forwarded_only_where_the_namespace_is_set_so() {
+fn o29_a_disabled_entity_takes_forwarded_messages_only_if_configured() {
     for (setting, expected) in [
         ("", ((0, 1), (0, 0))),
         (r#""ForwardToDisabled":"deliver""#, ((0, 0), (1, 0))),
@@ -435,7 +435,7 @@ fn o29_a_disabled_entity_takes_what_is_forwarded_only_where_the_namespace_is_set
 
 #[test]
 #[cfg(target_os = "linux")]
-fn o45_listening_sockets_announce_segments_that_a_small_buffer_holds() {
+fn o45_listeners_announce_tcp_segments_of_at_most_4096_bytes() {
     let bus = Bus::with_queues(&["q"]);
     let stream = std::net::TcpStream::connect(bus.amqp).expect("it listens");
     let segment = socket2::SockRef::from(&stream).tcp_mss().expect("a size");
@@ -443,7 +443,7 @@ fn o45_listening_sockets_announce_segments_that_a_small_buffer_holds() {
 }
 
 #[test]
-fn o68_arrays_of_elements_without_width_are_delivered_as_they_were_sent() {
+fn o68_arrays_of_zero_width_elements_are_delivered_as_sent() {
     let (_bus, mut peer, sender, _) = with_queue("");
     // Four times true, three times zero and twice an empty list, as proton-j writes them.
     for array in [[0xe0, 2, 4, 0x41], [0xe0, 2, 3, 0x43], [0xe0, 2, 2, 0x45]] {
@@ -458,7 +458,7 @@ fn o68_arrays_of_elements_without_width_are_delivered_as_they_were_sent() {
 }
 
 #[test]
-fn o72_clients_of_jms_2_are_refused_elsewhere_than_in_premium_namespaces() {
+fn o72_jms_2_clients_need_a_premium_namespace() {
     let open = || {
         let provider = symbol("com.microsoft:is-client-provider");
         let properties = map([(provider, Value::Bool(true))]);

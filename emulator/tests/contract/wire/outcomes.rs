@@ -48,7 +48,7 @@ const ACCEPTED: u64 = 0x24;
 const REJECTED: u64 = 0x25;
 
 #[test]
-fn an_outcome_comes_at_once_and_settles_with_the_next_transfer() {
+fn an_outcome_for_old_fe2o3_is_settled_with_the_next_transfer() {
     let bus = bus(true);
     let mut peer = bus.client_as(&old_fe2o3());
     let sender = peer.sender("q");
@@ -66,7 +66,7 @@ fn an_outcome_comes_at_once_and_settles_with_the_next_transfer() {
 }
 
 #[test]
-fn an_outcome_is_repeated_until_it_settles() {
+fn an_outcome_for_old_fe2o3_is_repeated_until_settled() {
     let bus = bus(true);
     let mut peer = bus.client_as(&old_fe2o3());
     let sender = peer.sender("q");
@@ -84,7 +84,7 @@ fn an_outcome_is_repeated_until_it_settles() {
 }
 
 #[test]
-fn only_the_last_of_many_transfers_is_repeated() {
+fn only_the_outcome_of_the_last_transfer_is_repeated() {
     let bus = bus(true);
     let mut peer = bus.client_as(&old_fe2o3());
     let sender = peer.sender("q");
@@ -127,7 +127,7 @@ fn the_order_of_outcomes_and_replies_is_kept() {
 }
 
 #[test]
-fn an_outcome_of_a_link_that_goes_is_not_repeated() {
+fn an_outcome_of_a_detached_link_is_not_repeated() {
     let bus = bus(true);
     let mut peer = bus.client_as(&old_fe2o3());
     for number in 0..20 {
@@ -188,7 +188,7 @@ fn other_clients_get_each_outcome_once() {
 /// Spec/observed.md: the official client for Rust announces no idle time-out; the windows of its sessions reveal it if it
 /// changes its `channel-max`.
 #[test]
-fn the_library_is_known_by_either_frame() {
+fn the_fe2o3_library_is_recognized_by_open_or_begin() {
     let bus = bus(true);
     let official = Open {
         rest: vec![uint(65_536), Value::Ushort(255)],
@@ -231,13 +231,13 @@ fn complete_and_advance(bus: &Bus, stream: Stream, tries: u32) {
 }
 
 #[test]
-fn o18_no_completion_is_overtaken_in_a_thousand_tries() {
+fn o18_a_completion_precedes_an_advance_in_a_thousand_tries() {
     let bus = Bus::with_queues(&["q"]);
     complete_and_advance(&bus, Stream::plain(bus.amqp), 1000);
 }
 
 #[test]
-fn o18_nor_over_tls_and_websocket() {
+fn o18_a_completion_precedes_an_advance_over_tls_and_websocket() {
     let bus = Bus::with_queues(&["q"]);
     let ca = bus.ca();
     let secured = || Stream::secured(bus.amqp, "localhost", &ca).expect("TLS begins");

@@ -45,7 +45,7 @@ fn the_upper_bits_of_a_number_are_its_partition() {
 }
 
 #[test]
-fn a_key_has_one_partition_and_a_batch_one_key() {
+fn a_partition_key_has_one_partition_and_a_batch_one_key() {
     let (bus, mut peer, sender, node) = partitioned();
     for (id, key) in [("1", "red"), ("2", "blue"), ("3", "red")] {
         peer.send(&sender, &keyed(id, key));
@@ -68,7 +68,7 @@ fn a_key_has_one_partition_and_a_batch_one_key() {
 }
 
 #[test]
-fn whole_numbers_find_messages_and_halves_do_not() {
+fn messages_are_found_by_sequence_numbers_with_the_partition_only() {
     let (bus, mut peer, sender, node) = partitioned();
     for id in ["a", "b", "c"] {
         peer.send(&sender, &Message::new(id));
@@ -107,7 +107,7 @@ fn whole_numbers_find_messages_and_halves_do_not() {
 }
 
 #[test]
-fn scheduled_messages_are_cancelled_by_whole_numbers() {
+fn scheduled_messages_are_cancelled_by_numbers_with_the_partition() {
     let (bus, mut peer, _, node) = partitioned();
     let later = |id| keyed(id, "some key").scheduled_at(client_now() + 3_600_000);
     let reply = peer.call(
@@ -137,7 +137,7 @@ fn scheduled_messages_are_cancelled_by_whole_numbers() {
 }
 
 #[test]
-fn the_timeline_has_the_numbers_that_clients_see() {
+fn the_timeline_has_the_sequence_numbers_that_clients_see() {
     let (bus, mut peer, sender, _) = partitioned();
     for id in ["a", "b", "c"] {
         peer.send(&sender, &Message::new(id));

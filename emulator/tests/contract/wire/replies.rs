@@ -26,7 +26,7 @@ fn replies(name: &str, target: &str, channel: u16) -> Attach {
 }
 
 #[test]
-fn a_reply_goes_to_the_target_then_the_name_then_the_session() {
+fn a_reply_is_routed_by_target_address_link_name_then_session() {
     let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     peer.begin(1);
     let requests =
@@ -61,7 +61,7 @@ fn a_reply_goes_to_the_target_then_the_name_then_the_session() {
 }
 
 #[test]
-fn a_request_without_a_receiver_is_rejected() {
+fn a_management_request_without_a_reply_link_is_rejected() {
     let (_bus, mut peer, requests) = Bus::with_queues(&["q", "other"]).with_sender("q/$management");
     let other = peer.node("other/$management");
     for reply_to in [
@@ -82,7 +82,7 @@ fn a_request_without_a_receiver_is_rejected() {
 }
 
 #[test]
-fn the_outcome_of_a_request_comes_before_its_reply() {
+fn the_outcome_of_a_management_request_precedes_its_reply() {
     let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let node = peer.node("q/$management");
     for _ in 0..20 {
@@ -110,7 +110,7 @@ fn the_outcome_of_a_request_comes_before_its_reply() {
 }
 
 #[test]
-fn replies_are_settled_when_their_reader_asked_for_it() {
+fn replies_are_settled_if_the_link_requested_it() {
     let (_bus, mut peer, requests) = Bus::with_queues(&["q"]).with_sender("q/$management");
     for (mode, settled) in [(0, false), (1, true)] {
         let reply_to = format!("mode {mode}");
@@ -150,7 +150,7 @@ fn replies_wait_for_credit_and_keep_their_order() {
 }
 
 #[test]
-fn a_reader_that_gives_no_credit_loses_its_link_in_the_end() {
+fn a_reply_link_without_credit_is_detached_at_1024_replies() {
     let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let node = peer.node_without_credit("q/$management", "never");
     for _ in 0..1025 {
@@ -164,7 +164,7 @@ fn a_reader_that_gives_no_credit_loses_its_link_in_the_end() {
 }
 
 #[test]
-fn a_reply_is_as_large_as_the_message_in_it() {
+fn a_peek_reply_may_hold_one_message_over_the_size_limit() {
     let _alone = alone_with_large_messages();
     let (_bus, mut peer) = with_large();
     let sender = peer.sender("q");

@@ -109,7 +109,7 @@ fn delivered(bus: &Bus, messages: &[Message]) -> Vec<Received> {
 }
 
 #[test]
-fn a_new_subscription_has_one_rule_that_selects_everything() {
+fn a_new_subscription_has_one_default_rule_with_a_true_filter() {
     let (_bus, mut peer, node) = ruled(json!({}));
     let [[filter, action, name, created]] = enumerate(&mut peer, &node, 0, i32::MAX)
         .try_into()
@@ -224,7 +224,7 @@ fn rules_are_enumerated_in_pages() {
 }
 
 #[test]
-fn a_name_is_taken_once_and_removed_once() {
+fn a_rule_name_can_be_added_once_and_removed_once() {
     let (bus, mut peer, node) = ruled(json!({}));
     added(&mut peer, &node, "Red", sql_filter("colour = 'red'"));
     for name in ["Red", "RED"] {
@@ -247,7 +247,7 @@ fn a_name_is_taken_once_and_removed_once() {
 }
 
 #[test]
-fn what_cannot_be_understood_is_refused_with_its_place_and_selects_nothing() {
+fn an_invalid_rule_is_refused_with_the_position() {
     let (bus, mut peer, node) = ruled(json!({}));
     assert_eq!(remove(&mut peer, &node, "$Default").status(), 200);
     let acting = |action| {
@@ -315,7 +315,7 @@ fn what_cannot_be_understood_is_refused_with_its_place_and_selects_nothing() {
 }
 
 #[test]
-fn a_rule_has_a_name_and_a_description() {
+fn a_rule_request_needs_a_name_and_a_description() {
     let (_bus, mut peer, node) = ruled(json!({}));
     for body in [
         map([]),
@@ -356,7 +356,7 @@ fn only_a_subscription_has_rules() {
 }
 
 #[test]
-fn a_rule_changes_what_comes_later_and_a_reset_changes_it_back() {
+fn a_rule_change_applies_to_later_messages_until_a_reset() {
     let (bus, mut peer, node) = ruled(json!({}));
     assert_eq!(selected(&bus, &[Message::new("before")]), ["before"]);
     added(&mut peer, &node, "more", sql_filter("1=1"));

@@ -23,7 +23,7 @@ fn cancel(peer: &mut Peer, node: &Node, wanted: &[i64]) -> Reply {
 }
 
 #[test]
-fn the_entry_of_a_message_may_have_no_id_as_python_has_none() {
+fn a_scheduled_entry_may_have_no_message_id_as_from_python() {
     let (bus, mut peer, node) = bus_with("");
     let message = Message::default()
         .body("nameless")
@@ -42,7 +42,7 @@ fn the_entry_of_a_message_may_have_no_id_as_python_has_none() {
 }
 
 #[test]
-fn instants_are_the_clients_while_the_clock_is_ahead() {
+fn scheduled_instants_are_in_client_time_after_an_advance() {
     let (bus, mut peer, node) = bus_with("");
     bus.http.advance(10.0 * 3600.0);
     let at = client_now() + MINUTE;
@@ -61,7 +61,7 @@ fn instants_are_the_clients_while_the_clock_is_ahead() {
 }
 
 #[test]
-fn an_instant_that_has_passed_is_now() {
+fn a_scheduled_instant_in_the_past_activates_at_once() {
     let (bus, mut peer, node) = bus_with("");
     let past = Message::new("a").scheduled_at(client_now() - MINUTE);
     let reply = peer.schedule(&node, std::slice::from_ref(&past));
@@ -79,7 +79,7 @@ fn an_instant_that_has_passed_is_now() {
 }
 
 #[test]
-fn a_link_schedules_too_alone_and_in_batches() {
+fn a_sender_link_schedules_single_messages_and_batches() {
     let (bus, mut peer, node) = bus_with("");
     let sender = peer.sender("q");
     peer.send(&sender, &later("a"));
@@ -97,7 +97,7 @@ fn a_link_schedules_too_alone_and_in_batches() {
 }
 
 #[test]
-fn what_is_scheduled_can_be_cancelled_all_or_none() {
+fn scheduled_messages_are_cancelled_all_or_none() {
     let (bus, mut peer, node) = bus_with("");
     let messages = ["a", "b", "c"].map(later);
     let reply = peer.schedule(&node, &messages);
@@ -135,7 +135,7 @@ fn what_is_scheduled_can_be_cancelled_all_or_none() {
 }
 
 #[test]
-fn requests_that_say_too_little_or_too_much_are_refused_and_nothing_is_scheduled() {
+fn an_invalid_schedule_request_schedules_no_message() {
     let (bus, mut peer, node) = bus_with("");
     let argument = "com.microsoft:argument-error";
     let raw = |bytes: &[u8]| {
@@ -181,7 +181,7 @@ fn requests_that_say_too_little_or_too_much_are_refused_and_nothing_is_scheduled
 }
 
 #[test]
-fn nothing_is_scheduled_where_nothing_can_be_sent() {
+fn scheduling_is_refused_while_sending_is_disabled() {
     let (bus, mut peer, node) = bus_with(r#""Status":"SendDisabled""#);
     let reply = peer.schedule(&node, &[later("a")]);
     let words = refused_with(&reply, 400, "com.microsoft:entity-disabled");

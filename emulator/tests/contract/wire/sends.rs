@@ -41,13 +41,13 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 #[test]
-fn a_message_that_cannot_be_read_is_rejected_and_the_link_stays() {
+fn a_malformed_message_is_rejected_and_keeps_the_link() {
     let (bus, mut peer, sender) = sending();
-    let (mut bystander, theirs) = bus.sender("q");
+    let (mut other_client, theirs) = bus.sender("q");
     let mut sent = 0;
     for (what, payload) in malformed() {
         let id = peer.transfer(&sender, 0, false, &payload);
-        bystander.send(&theirs, &Message::new("meanwhile"));
+        other_client.send(&theirs, &Message::new("meanwhile"));
         sent += 1;
         let refusal = peer.outcome(&sender, id).expect_err(what);
         assert_eq!(refusal.condition, "amqp:decode-error", "{what}");
@@ -62,7 +62,7 @@ fn a_message_that_cannot_be_read_is_rejected_and_the_link_stays() {
 }
 
 #[test]
-fn a_batch_is_accepted_as_a_whole_or_not_at_all() {
+fn a_batch_is_accepted_or_rejected_as_a_whole() {
     let (bus, mut peer, sender) = sending();
     let [first, second] = ["a", "b"].map(|id| Message::new(id).encode());
     for (_, bad) in malformed() {
@@ -92,7 +92,7 @@ fn a_batch_is_accepted_as_a_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_settled_message_that_is_refused_is_dropped_and_recorded() {
+fn a_refused_presettled_message_is_dropped_and_recorded() {
     let (bus, mut peer, sender) = sending();
     peer.transfer(&sender, 0, true, b"no message");
     peer.transfer(&sender, 0, true, &Message::new("zero").ttl(0).encode());
@@ -114,7 +114,7 @@ fn a_settled_message_that_is_refused_is_dropped_and_recorded() {
 }
 
 #[test]
-fn a_message_over_the_limit_is_rejected_in_the_words_of_the_service() {
+fn a_message_over_the_size_limit_is_rejected_with_the_service_text() {
     let (bus, mut peer, sender) = sending();
     let at_the_limit = |size: usize| {
         let overhead = Message::new("m").body(vec![0; 100_000]).encode().len() - 100_000;
@@ -139,7 +139,7 @@ fn a_message_over_the_limit_is_rejected_in_the_words_of_the_service() {
 }
 
 #[test]
-fn a_message_in_many_frames_is_one_message() {
+fn a_message_in_many_transfer_frames_is_reassembled() {
     let (_bus, mut peer, sender) = sending();
     let message = Message::new("m").body(vec![7; 1000]).encode();
     let id = peer.next_delivery_id();

@@ -17,7 +17,7 @@ fn receiving(ids: &[&str]) -> (Bus, Peer, Link) {
 }
 
 #[test]
-fn each_outcome_is_answered_by_itself_without_an_error() {
+fn each_settlement_is_answered_with_its_outcome() {
     let (bus, mut peer, receiver) = receiving(&["a", "b", "c", "d"]);
     let held = [1, 2, 3, 4].map(|_| peer.receive_one(&receiver));
     assert_eq!(peer.settle(&held[0], accepted()), accepted());
@@ -41,7 +41,7 @@ fn each_outcome_is_answered_by_itself_without_an_error() {
 }
 
 #[test]
-fn the_flags_of_modified_differ_from_sdk_to_sdk_and_mean_the_same() {
+fn every_encoding_of_modified_of_the_sdks_abandons() {
     let (_bus, mut peer, receiver) = receiving(&["a"]);
     let no = || Value::Bool(false);
     let forms = [
@@ -59,7 +59,7 @@ fn the_flags_of_modified_differ_from_sdk_to_sdk_and_mean_the_same() {
 
 /// Go sends both empty where it was given none.
 #[test]
-fn an_empty_reason_is_no_reason() {
+fn an_empty_dead_letter_reason_is_omitted() {
     let (_bus, mut peer, receiver) = receiving(&["a"]);
     let delivery = peer.receive_one(&receiver);
     let info = map([
@@ -76,7 +76,7 @@ fn an_empty_reason_is_no_reason() {
 
 /// Clients read both as strings: Go panics on other types (wire.md §7.1).
 #[test]
-fn a_reason_that_is_no_string_is_none() {
+fn a_dead_letter_reason_that_is_not_a_string_is_omitted() {
     let types = [
         Value::Null,
         Value::Int(5),
@@ -164,7 +164,7 @@ fn a_rejection_without_an_error_dead_letters_without_a_reason() {
 }
 
 #[test]
-fn a_range_settles_everything_in_it() {
+fn a_disposition_range_settles_all_deliveries_in_it() {
     let ids: Vec<String> = (0..50).map(|number| number.to_string()).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let (bus, mut peer, receiver) = receiving(&ids);
@@ -178,7 +178,7 @@ fn a_range_settles_everything_in_it() {
 }
 
 #[test]
-fn a_settlement_that_waits_for_no_answer_gets_none() {
+fn a_settled_disposition_gets_no_answer() {
     let (bus, mut peer, receiver) = receiving(&["a", "b"]);
     let delivery = peer.receive_one(&receiver);
     peer.dispose(0, delivery.id, delivery.id, true, accepted());
@@ -187,7 +187,7 @@ fn a_settlement_that_waits_for_no_answer_gets_none() {
 }
 
 #[test]
-fn what_is_not_held_is_a_lost_lock() {
+fn settling_a_delivery_without_a_lock_is_a_lost_lock() {
     let (bus, mut peer, receiver) = receiving(&["a"]);
     let delivery = peer.receive_one(&receiver);
     peer.complete(&delivery);
@@ -208,7 +208,7 @@ fn what_is_not_held_is_a_lost_lock() {
 }
 
 #[test]
-fn a_lock_that_has_ended_is_lost_and_its_message_comes_again() {
+fn an_expired_lock_is_lost_and_its_message_redelivered() {
     let (bus, mut peer, receiver) = receiving(&["a"]);
     bus.http.freeze();
     let first = peer.receive_one(&receiver);

@@ -23,7 +23,7 @@ fn fill(peer: &mut Peer, queue: &str, count: usize) {
 }
 
 #[test]
-fn others_receive_from_the_same_queue_what_it_has_no_room_for() {
+fn other_receivers_get_messages_that_a_slow_reader_cannot_take() {
     let bus = Bus::with_queues(&["q"]);
     let mut slow = bus.client_as(&Open::named("slow"));
     slow.receiver_with_credit("q", 5000);
@@ -43,7 +43,7 @@ fn others_receive_from_the_same_queue_what_it_has_no_room_for() {
 }
 
 #[test]
-fn time_does_not_wait_for_it_at_every_deadline() {
+fn an_advance_does_not_wait_for_a_slow_reader_at_every_deadline() {
     let (bus, mut slow) = Bus::with_queues(&["q", "other"]).with_client();
     slow.receiver_with_credit("q", 5000);
     slow.settle_down();
@@ -111,7 +111,7 @@ fn peek_all(node: &Node) -> Vec<u8> {
 }
 
 #[test]
-fn its_output_is_bounded() {
+fn the_output_for_a_slow_reader_is_limited() {
     // The last one looks like a client to which outcomes are repeated.
     let fe2o3 = vec![uint(65_536), Value::Ushort(255), uint(30_000)];
     for rest in [vec![], fe2o3] {
@@ -146,7 +146,7 @@ fn its_output_is_bounded() {
 }
 
 #[test]
-fn replies_that_wait_for_credit_are_bounded_in_bytes() {
+fn replies_waiting_for_credit_are_limited_in_bytes() {
     let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     fill(&mut peer, "q", 11);
     let node = peer.node_without_credit("q/$management", "never");
@@ -158,7 +158,7 @@ fn replies_that_wait_for_credit_are_bounded_in_bytes() {
 }
 
 #[test]
-fn a_session_for_every_token_costs_nothing_that_stays() {
+fn a_session_and_link_per_token_leave_no_memory() {
     let (_bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let token = sas::sign("sb://localhost/q", &Key::well_known(), in_an_hour());
     for _ in 0..100 {
@@ -178,7 +178,7 @@ fn a_session_for_every_token_costs_nothing_that_stays() {
 }
 
 #[test]
-fn a_link_that_is_to_be_resumed_begins_anew() {
+fn a_resumed_link_is_attached_as_a_new_link() {
     let (_bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     peer.send(&sender, &Message::new("m"));
     let receiver = peer.receiver("q");
@@ -206,7 +206,7 @@ fn a_link_that_is_to_be_resumed_begins_anew() {
 }
 
 #[test]
-fn hundreds_of_links_and_connections_come_and_go() {
+fn hundreds_of_links_and_connections_can_be_opened_and_closed() {
     let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     for number in 0..200 {
         let attach = Attach::receiver("q").named(&number.to_string());
@@ -217,7 +217,7 @@ fn hundreds_of_links_and_connections_come_and_go() {
         }
     }
     for _ in 0..100 {
-        let mut other = bus.stranger();
+        let mut other = bus.unauthenticated_client();
         other.refused(&Attach::sender("q"));
     }
     let sender = peer.sender("q");
@@ -232,7 +232,7 @@ fn hundreds_of_links_and_connections_come_and_go() {
 }
 
 #[test]
-fn an_emulator_that_is_dropped_is_gone_at_once() {
+fn a_dropped_emulator_closes_connections_and_listeners() {
     let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     peer.receiver_with_credit("q", 1);
     let (amqp, http) = (bus.amqp, bus.http.0);

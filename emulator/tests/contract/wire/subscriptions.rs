@@ -23,7 +23,7 @@ fn change(bus: &Bus, path: &str, settings: &serde_json::Value) {
 }
 
 #[test]
-fn a_lock_of_a_subscription_ends_by_the_clock() {
+fn a_lock_in_a_subscription_expires_with_the_clock() {
     let bus = subscribed(&json!({"LockDuration": "PT10S"}));
     send(&bus, "t", "m");
     let (mut peer, receiver) = bus.receiver(PATH);
@@ -37,7 +37,7 @@ fn a_lock_of_a_subscription_ends_by_the_clock() {
 }
 
 #[test]
-fn messages_do_not_keep_a_subscription_and_rules_do() {
+fn arriving_messages_do_not_keep_an_idle_subscription_and_rules_do() {
     let (bus, mut peer) = subscribed(&json!({"AutoDeleteOnIdle": "PT5M"})).with_client();
     let node = peer.node(&format!("{PATH}/$management"));
     bus.http.advance(200.0);
@@ -76,7 +76,7 @@ fn a_topic_is_not_idle_while_its_subscriptions_are_used() {
 }
 
 #[test]
-fn links_follow_the_settings_of_their_subscription() {
+fn links_of_a_subscription_follow_its_properties() {
     let bus = subscribed(&json!({}));
     let route = format!("~/subscriptions/{PATH}");
     let (mut peer, receiver) = bus.receiver(PATH);
@@ -92,10 +92,10 @@ fn links_follow_the_settings_of_their_subscription() {
 }
 
 #[test]
-fn a_token_covers_what_is_below_it() {
+fn a_token_covers_the_subscriptions_of_its_topic() {
     let bus = subscribed(&json!({}));
     let allowed = |audience: &str, attach: &Attach| {
-        let mut peer = bus.stranger();
+        let mut peer = bus.unauthenticated_client();
         let audience = format!("sb://localhost/{audience}");
         let token = sas::sign(&audience, &Key::well_known(), in_an_hour());
         // Row 13 of spec/observed.md: a token for a missing entity is refused, and gives no right.
@@ -128,7 +128,7 @@ fn a_token_covers_what_is_below_it() {
 }
 
 #[test]
-fn the_configuration_of_the_official_emulator_does_what_it_says() {
+fn the_default_configuration_of_the_official_emulator_is_served() {
     let (_bus, mut peer, sender) =
         Bus::configured(include_str!("../../../../fixtures/config/topics.json"))
             .with_sender("topic.1");
@@ -160,7 +160,7 @@ fn the_configuration_of_the_official_emulator_does_what_it_says() {
 
 /// A topic schedules; what a subscription took would pass by every rule.
 #[test]
-fn nothing_is_scheduled_where_nothing_can_be_sent() {
+fn a_subscription_refuses_scheduling() {
     let bus = subscribed(&json!({}));
     let mut peer = bus.client();
     let later = [Message::new("m").scheduled_at(client_now() + 60_000)];

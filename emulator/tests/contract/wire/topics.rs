@@ -20,7 +20,7 @@ fn publish(bus: &Bus, messages: &[Message]) {
 }
 
 #[test]
-fn every_spelling_of_an_address_means_the_same() {
+fn every_spelling_of_a_topic_address_is_accepted() {
     let (_bus, mut peer) = subscribed(&["s"]).with_client();
     for (to, from) in [
         ("t", "t/Subscriptions/s"),
@@ -57,7 +57,7 @@ const REFUSED: &str = "\
     send | t/Subscriptions | amqp:not-found | t/Subscriptions";
 
 #[test]
-fn topics_are_sent_to_and_subscriptions_received_from() {
+fn topics_accept_senders_and_subscriptions_receivers_only() {
     let (_bus, mut peer) = subscribed(&["s"]).with_client();
     for line in REFUSED.lines() {
         let [what, address, condition, words] = line.trim().split(" | ").collect::<Vec<_>>()[..]
@@ -136,7 +136,7 @@ fn scheduled_messages_wait_at_the_topic() {
 }
 
 #[test]
-fn messages_arrive_whatever_the_status_of_a_subscription_is() {
+fn a_disabled_subscription_gets_messages() {
     for status in ["Disabled", "ReceiveDisabled"] {
         let disabled = properties(&json!({ "Status": status }));
         let bus = Bus::configured(&topic(&json!({}), &[("s", disabled)]));

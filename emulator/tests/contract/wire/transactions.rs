@@ -36,7 +36,7 @@ fn the_coordinator_is_echoed_and_gives_credit() {
 }
 
 #[test]
-fn sends_that_come_at_once_are_answered_in_one_range() {
+fn transactional_sends_in_one_read_are_answered_in_one_range() {
     let (_bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let (coordinator, transaction) = peer.transaction();
     let transfers = ["a", "b", "c"]
@@ -51,7 +51,7 @@ fn sends_that_come_at_once_are_answered_in_one_range() {
 }
 
 #[test]
-fn management_requests_take_part() {
+fn management_requests_take_part_in_transactions() {
     let (bus, mut peer, _, receiver) = bus_with(&["a", "b"]);
     let node = peer.node("q/$management");
     let (coordinator, transaction) = peer.transaction();
@@ -85,7 +85,7 @@ fn management_requests_take_part() {
 }
 
 #[test]
-fn what_is_open_when_the_coordinator_or_the_connection_goes_is_rolled_back() {
+fn a_detached_coordinator_or_lost_connection_rolls_back() {
     for with_connection in [false, true] {
         let (bus, mut peer, sender, receiver) = bus_with(&["a"]);
         let (coordinator, transaction) = peer.replace_in_transaction(&receiver, &sender, "b");
@@ -114,7 +114,7 @@ fn what_is_open_when_the_coordinator_or_the_connection_goes_is_rolled_back() {
 }
 
 #[test]
-fn work_may_be_on_other_sessions_than_the_coordinator() {
+fn transactional_work_may_be_on_other_amqp_sessions() {
     let (_bus, mut peer, sender, receiver) = bus_with(&["a"]);
     peer.begin(1);
     let coordinator = peer.attached(&Attach::coordinator().on(1));
@@ -128,7 +128,7 @@ fn work_may_be_on_other_sessions_than_the_coordinator() {
 }
 
 #[test]
-fn the_timeline_shows_the_history() {
+fn the_timeline_shows_the_events_of_a_transaction() {
     let (bus, mut peer, sender, receiver) = bus_with(&["a"]);
     let (coordinator, transaction) = peer.replace_in_transaction(&receiver, &sender, "b");
     peer.commit(&coordinator, &transaction).unwrap();
@@ -151,7 +151,7 @@ fn the_timeline_shows_the_history() {
 }
 
 #[test]
-fn what_is_sent_settled_in_a_transaction_takes_part_without_an_answer() {
+fn a_presettled_transactional_send_is_committed_without_an_answer() {
     let (_bus, mut peer, sender, receiver) = bus_with(&[]);
     let (coordinator, transaction) = peer.transaction();
     let id = peer.next_delivery_id();

@@ -36,7 +36,7 @@ fn contents() -> [Vec<u8>; 6] {
 }
 
 #[test]
-fn sections_are_known_by_every_form_of_their_descriptor() {
+fn sections_are_recognized_by_every_form_of_their_descriptor() {
     let whole = |write: fn(&mut Writer<'_>, u64, &str)| {
         let contents = contents();
         let sections = ALL_SECTIONS.iter().zip(&contents);
@@ -74,7 +74,7 @@ fn sections_are_known_by_every_form_of_their_descriptor() {
 }
 
 #[test]
-fn other_bodies_and_footers_are_known_by_name() {
+fn value_and_sequence_bodies_and_footers_are_recognized_by_symbol() {
     let named = |name: &str, content: &[u8]| {
         encoded(|out| {
             out.raw(&[0]);
@@ -151,7 +151,7 @@ fn every_kind_of_body_passes_bit_for_bit() {
 }
 
 #[test]
-fn ids_are_shown_as_text_and_kept_as_sent() {
+fn message_ids_are_formatted_as_text_and_delivered_as_sent() {
     let uuid = Uuid::from_u128(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
     let ids = [
         (string("order-1"), "order-1"),
@@ -174,7 +174,7 @@ fn ids_are_shown_as_text_and_kept_as_sent() {
 }
 
 #[test]
-fn a_message_without_id_is_given_one() {
+fn a_message_without_id_gets_a_generated_id() {
     const GIVEN: &str = "00000000000000010000000000000002";
     let user = encoded(|out| out.binary(b"user"));
     let without = [
@@ -201,7 +201,7 @@ fn a_message_without_id_is_given_one() {
 }
 
 #[test]
-fn an_id_is_given_to_a_large_message_and_before_other_sections() {
+fn a_generated_id_is_inserted_between_sections_and_in_large_messages() {
     let body = data(&[9; 2 * COPY_LIMIT]);
     let application = application(&[&string("k"), &string("v")]);
     let sent = [header(5), application, body.clone()].concat();
@@ -230,7 +230,7 @@ fn an_id_is_given_to_a_large_message_and_before_other_sections() {
 }
 
 #[test]
-fn a_large_payload_without_id_is_not_copied_to_get_one() {
+fn generating_an_id_does_not_copy_a_large_payload() {
     let user = encoded(|out| out.binary(b"user"));
     let without = section(sections::PROPERTIES, &list(&[&null(), &user]));
     let payload = Bytes::from([without, data(&[9; 2 * COPY_LIMIT])].concat());
@@ -258,7 +258,7 @@ fn small_payloads_are_copied_and_large_ones_shared() {
 }
 
 #[test]
-fn the_time_to_live_stands_in_the_header() {
+fn the_time_to_live_is_read_from_the_header() {
     let parse = |sections: &[Vec<u8>]| parse(sections.concat()).unwrap().time_to_live();
     assert_eq!(parse(&[properties("id")]), None);
     assert_eq!(
@@ -275,7 +275,7 @@ fn the_time_to_live_stands_in_the_header() {
 }
 
 #[test]
-fn a_time_to_live_beyond_its_field_is_shown_by_creation_and_expiry() {
+fn a_time_to_live_beyond_32_bits_follows_from_creation_and_expiry() {
     const MOST: u64 = u32::MAX as u64;
     let parse = |sections: &[Vec<u8>]| parse(sections.concat()).unwrap().time_to_live();
     let year = 365 * 24 * 3600 * 1000;

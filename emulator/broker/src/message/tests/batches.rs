@@ -8,7 +8,7 @@ fn batch(payload: Vec<u8>) -> Result<Vec<Message>, MessageError> {
 }
 
 #[test]
-fn each_data_section_is_a_message() {
+fn each_data_section_of_a_batch_is_a_message() {
     let messages = [
         [properties("a"), data(b"1")].concat(),
         [header(9), properties("b"), data(b"2")].concat(),
@@ -24,7 +24,7 @@ fn each_data_section_is_a_message() {
 }
 
 #[test]
-fn the_envelope_belongs_to_no_message() {
+fn the_sections_of_a_batch_envelope_are_ignored() {
     let inner = [properties("inner"), data(b"1")].concat();
     let envelope = [
         header(0),
@@ -45,7 +45,7 @@ fn the_envelope_belongs_to_no_message() {
 }
 
 #[test]
-fn every_message_without_id_is_given_its_own() {
+fn each_message_of_a_batch_without_id_gets_its_own_id() {
     let without = data(&data(b"body"));
     let parsed = batch(without.repeat(3)).unwrap();
     let ids: Vec<_> = parsed.iter().map(Message::id).collect();
@@ -60,7 +60,7 @@ fn every_message_without_id_is_given_its_own() {
 }
 
 #[test]
-fn data_sections_are_known_by_name_too() {
+fn data_sections_of_a_batch_are_recognized_by_symbol() {
     let named = encoded(|out| {
         out.raw(&[0]);
         out.symbol("amqp:data:binary");
@@ -70,7 +70,7 @@ fn data_sections_are_known_by_name_too() {
 }
 
 #[test]
-fn one_bad_message_refuses_all() {
+fn one_invalid_message_refuses_its_batch() {
     let good = data(&properties("a"));
     let bad = [
         data(b"garbage"),
@@ -84,7 +84,7 @@ fn one_bad_message_refuses_all() {
 }
 
 #[test]
-fn another_kind_of_body_is_refused_rather_than_lost() {
+fn a_batch_with_a_value_or_sequence_body_is_refused() {
     let value = section(sections::VALUE, &string("a"));
     assert_eq!(
         batch(value).unwrap_err(),

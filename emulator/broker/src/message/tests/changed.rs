@@ -26,7 +26,7 @@ fn after(message: &mut Message, items: &[&[u8]]) -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 #[test]
-fn properties_are_replaced_and_added_and_the_others_keep_their_order_and_bytes() {
+fn changed_properties_leave_order_and_bytes_of_the_others() {
     // An encoding that our writers do not use: four-byte lengths and widths.
     let long_text = [&[0xb1, 0, 0, 0, 1][..], b"v"].concat();
     let wide_number = [0x80, 0, 0, 0, 0, 0, 0, 0, 1];
@@ -75,7 +75,7 @@ fn keys_may_be_symbols_and_become_strings() {
 }
 
 #[test]
-fn changes_are_of_primitive_types() {
+fn property_changes_have_primitive_values() {
     for illegal in [
         list(&[]),
         map(&[]),
@@ -88,7 +88,7 @@ fn changes_are_of_primitive_types() {
 }
 
 #[test]
-fn a_null_is_a_value() {
+fn a_property_can_be_changed_to_null() {
     let mut message = with(&[&string("k"), &string("v")]);
     assert_eq!(
         after(&mut message, &[&string("k"), &null()]),
@@ -97,7 +97,7 @@ fn a_null_is_a_value() {
 }
 
 #[test]
-fn of_a_name_that_comes_twice_the_last_counts() {
+fn the_last_of_two_changes_of_one_property_applies() {
     let mut message = with(&[&string("k"), &string("1"), &string("k"), &string("2")]);
     let twice: [&[u8]; 4] = [&string("k"), &string("3"), &string("k"), &string("4")];
     assert_eq!(after(&mut message, &twice), [(string("k"), string("4"))]);
@@ -112,7 +112,7 @@ fn a_message_without_application_properties_gets_the_section() {
 }
 
 #[test]
-fn changes_add_up() {
+fn successive_property_changes_accumulate() {
     let mut message = with(&[&string("a"), &string("0")]);
     after(&mut message, &[&string("b"), &string("1")]);
     after(&mut message, &[&string("c"), &string("2")]);
@@ -127,7 +127,7 @@ fn changes_add_up() {
 }
 
 #[test]
-fn changes_that_set_nothing_leave_the_very_bytes() {
+fn empty_property_changes_leave_the_payload_unchanged() {
     let mut message = with(&[&string("a"), &string("0")]);
     let size = message.size();
     message.change_properties(&PropertyChanges::new()).unwrap();
@@ -156,7 +156,7 @@ fn changes_work_together_with_the_expiry_instant() {
 }
 
 #[test]
-fn the_size_follows() {
+fn property_changes_update_the_size() {
     let mut message = with(&[]);
     let before = message.size();
     message
@@ -183,7 +183,7 @@ fn only_maps_of_named_values_are_changes() {
 }
 
 #[test]
-fn texts_can_be_taken_out() {
+fn take_text_removes_a_text_from_property_changes() {
     let encoded = map(&[
         &symbol("DeadLetterReason"),
         &string("because"),

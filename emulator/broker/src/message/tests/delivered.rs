@@ -15,7 +15,7 @@ fn as_owned(entries: Vec<(&[u8], &[u8])>) -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 #[test]
-fn the_header_is_fresh() {
+fn a_delivered_header_has_time_to_live_and_delivery_count() {
     let message = parse(properties("id")).unwrap();
     let broker_properties = BrokerProperties {
         delivery_count: 300,
@@ -32,7 +32,7 @@ fn the_header_is_fresh() {
 }
 
 #[test]
-fn what_the_sender_put_into_the_header_is_kept_but_its_delivery_count() {
+fn a_delivered_header_keeps_the_senders_other_fields() {
     let sent = encoded(|out| {
         let mark = out.begin_list();
         out.bool(false);
@@ -53,7 +53,7 @@ fn what_the_sender_put_into_the_header_is_kept_but_its_delivery_count() {
 }
 
 #[test]
-fn a_time_to_live_beyond_the_field_is_shown_as_its_maximum() {
+fn a_delivered_time_to_live_is_capped_at_32_bits() {
     let message = parse(properties("id")).unwrap();
     let broker_properties = BrokerProperties {
         time_to_live: Some(u64::from(u32::MAX) + 1),
@@ -100,7 +100,7 @@ fn annotations_have_the_types_that_clients_cast_to() {
 
 /// Observed 3 and 4.
 #[test]
-fn what_is_received_and_deleted_where_it_was_sent_has_two_annotations_and_an_empty_section() {
+fn a_receive_and_delete_delivery_has_only_two_annotations() {
     let message = parse(properties("id")).unwrap();
     let broker_properties = BrokerProperties {
         enqueued_sequence_number: None,
@@ -124,7 +124,7 @@ fn what_is_received_and_deleted_where_it_was_sent_has_two_annotations_and_an_emp
 }
 
 #[test]
-fn what_the_broker_owns_is_replaced_and_the_rest_is_kept_in_order() {
+fn annotations_of_the_broker_are_replaced_and_others_keep_their_order() {
     let sent = map(&[
         &symbol("x-opt-partition-key"),
         &string("p"),
@@ -179,7 +179,7 @@ fn annotations_of_service_bus_without_value_are_left_out() {
 }
 
 #[test]
-fn from_the_properties_on_the_payload_is_shared() {
+fn a_delivery_shares_the_payload_from_the_properties_on() {
     let sections = [
         properties("id"),
         application(&[&string("k"), &string("v")]),
@@ -193,7 +193,7 @@ fn from_the_properties_on_the_payload_is_shared() {
 }
 
 #[test]
-fn another_time_to_live_replaces_the_expiry_instant_and_no_other_field() {
+fn a_changed_time_to_live_changes_only_the_absolute_expiry_time() {
     let user = encoded(|out| out.binary(b"user"));
     let (group, odd) = (string("group"), list(&[&null()]));
     let null = null();
@@ -235,7 +235,7 @@ fn another_time_to_live_replaces_the_expiry_instant_and_no_other_field() {
 }
 
 #[test]
-fn instants_are_written_in_the_time_of_the_client() {
+fn delivered_instants_are_converted_to_client_time() {
     let sent = map(&[
         &symbol("x-opt-scheduled-enqueue-time"),
         &encoded(|out| out.timestamp(4)),
@@ -264,7 +264,7 @@ fn instants_are_written_in_the_time_of_the_client() {
 
 /// Observed 5: a receiver subtracts the creation time from it to get the time to live.
 #[test]
-fn the_expiry_instant_is_that_of_the_sender_or_follows_from_its_creation_time() {
+fn the_absolute_expiry_time_is_the_senders_or_is_computed() {
     let expiry = |message: &Message, time_to_live| {
         let broker_properties = BrokerProperties {
             time_to_live,
@@ -282,7 +282,7 @@ fn the_expiry_instant_is_that_of_the_sender_or_follows_from_its_creation_time() 
 }
 
 #[test]
-fn no_expiry_is_later_than_the_year_9999() {
+fn the_absolute_expiry_time_is_at_most_the_year_9999() {
     let message = parse(lifetime(0, 1)).unwrap();
     let end = encoded(|out| out.timestamp(253_402_300_799_999));
     for time_to_live in [u64::MAX, 253_402_300_800_000] {
@@ -316,7 +316,7 @@ fn decimals_are_rewritten_as_properties_and_as_the_body() {
 }
 
 #[test]
-fn texts_that_name_annotations_become_symbols() {
+fn text_keys_of_annotations_become_symbols() {
     let annotated = |key: &[u8]| {
         let of = |code| section(code, &map(&[key, &string("v")]));
         [
@@ -334,7 +334,7 @@ fn texts_that_name_annotations_become_symbols() {
 }
 
 #[test]
-fn a_message_is_sent_again_as_it_came() {
+fn a_message_encoded_as_sent_has_its_original_bytes() {
     let annotations = |code| section(code, &map(&[&symbol("k"), &string("v")]));
     let payload = [
         header(5),

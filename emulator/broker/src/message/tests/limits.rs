@@ -26,7 +26,7 @@ fn headers(size: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_value_has_at_most_32_kib() {
+fn a_property_or_annotation_has_at_most_32_kib() {
     for code in [
         sections::DELIVERY_ANNOTATIONS,
         sections::MESSAGE_ANNOTATIONS,
@@ -53,7 +53,7 @@ fn the_sections_before_the_body_have_at_most_64_kib() {
 }
 
 #[test]
-fn a_message_may_outgrow_the_limits_later() {
+fn an_accepted_message_may_exceed_the_header_limits_later() {
     let grown = |sent: Vec<u8>, added: usize| {
         let mut message = parse(sent).unwrap();
         let value = text(added);
@@ -72,7 +72,7 @@ fn a_message_may_outgrow_the_limits_later() {
 }
 
 #[test]
-fn properties_that_are_replaced_do_not_count() {
+fn replaced_properties_do_not_count_towards_the_header_limit() {
     let mut message = parse(headers(HEADERS)).unwrap();
     let shorter: [&[u8]; 4] = [&string("a"), &text(1), &string("c"), &text(1_000)];
     message.change_properties(&changes(&shorter)).unwrap();
@@ -163,6 +163,6 @@ fn names_of_application_properties_are_text() {
 }
 
 #[test]
-fn a_message_at_rest_is_small() {
+fn a_message_struct_has_72_bytes() {
     assert_eq!(size_of::<Message>(), 72);
 }

@@ -35,7 +35,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn what_is_sent_is_received(sent in sent_message(), time_to_live in any::<Option<u64>>()) {
+    fn a_random_message_is_delivered_as_sent(sent in sent_message(), time_to_live in any::<Option<u64>>()) {
         // Decimals in the layout of IEEE 754 are rewritten, which `decimals` tests.
         let has_other_decimal = |bytes: &[u8]| bytes.windows(3).any(sections::is_ieee);
         prop_assume!(!has_other_decimal(&sent.payload()));
@@ -59,7 +59,7 @@ proptest! {
     }
 
     #[test]
-    fn a_scheduled_time_is_kept_in_the_time_of_the_namespace(
+    fn a_random_scheduled_time_is_kept_in_namespace_time(
         before in map_of(value()), instant in any::<i32>(), ahead in any::<i32>(), by in any::<i32>(),
     ) {
         let (instant, ahead, by) = (i64::from(instant), i64::from(ahead), i64::from(by));
@@ -86,7 +86,7 @@ proptest! {
 
     /// Observed 1.
     #[test]
-    fn the_order_of_sections_means_nothing(sent in sent_message(), at in any::<[Index; 6]>()) {
+    fn sections_are_accepted_in_any_order(sent in sent_message(), at in any::<[Index; 6]>()) {
         let expected = Delivered::of(&parse(sent.payload()).unwrap(), &plain());
         let mut parts: Vec<&[u8]> = sent.envelope.iter().map(Vec::as_slice).collect();
         parts.extend([&*sent.body, &*sent.footer]);
@@ -98,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_received_can_be_sent_again(sent in sent_message()) {
+    fn a_delivered_message_can_be_sent_again(sent in sent_message()) {
         let message = parse(sent.payload()).unwrap();
         let once = Delivered::of(&message, &plain());
         let again = Delivered::of(&parse(once.bytes.clone()).unwrap(), &plain());

@@ -19,7 +19,7 @@ fn sequence() -> Vec<u8> {
 }
 
 #[test]
-fn sections_that_come_twice() {
+fn a_repeated_section_is_refused() {
     let annotations = |code| (section(code, &map(&[])), code);
     for (twice, found) in [
         (header(1), sections::HEADER),
@@ -37,7 +37,7 @@ fn sections_that_come_twice() {
 }
 
 #[test]
-fn two_kinds_of_body() {
+fn two_kinds_of_body_are_refused() {
     for (first, second, found) in [
         (data(b""), sequence(), sections::SEQUENCE),
         (data(b""), value(), sections::VALUE),
@@ -52,7 +52,7 @@ fn two_kinds_of_body() {
 }
 
 #[test]
-fn unknown_sections() {
+fn an_unknown_section_is_refused() {
     assert_eq!(
         refusal(section(0x79, &map(&[]))),
         MessageError::Section(0x79)
@@ -68,7 +68,7 @@ fn unknown_sections() {
 }
 
 #[test]
-fn sections_of_the_wrong_type() {
+fn a_section_of_the_wrong_type_is_refused() {
     for (code, content) in [
         (sections::HEADER, map(&[])),
         (sections::HEADER, list(&[&string("durable")])),
@@ -90,7 +90,7 @@ fn sections_of_the_wrong_type() {
 }
 
 #[test]
-fn arrays_that_a_receiver_would_have_to_allocate_for() {
+fn an_array_of_too_many_zero_width_elements_is_refused() {
     let array = |count: u32| {
         let value = [&[0xf0, 0, 0, 0, 5][..], &count.to_be_bytes(), &[0x41]].concat();
         section(sections::SEQUENCE, &list(&[&value]))
@@ -105,12 +105,12 @@ fn arrays_that_a_receiver_would_have_to_allocate_for() {
 }
 
 #[test]
-fn a_time_to_live_of_zero() {
+fn a_time_to_live_of_zero_is_refused() {
     assert_eq!(refusal(header(0)), MessageError::ZeroTimeToLive);
 }
 
 #[test]
-fn anything_cut_short() {
+fn a_truncated_message_is_refused() {
     let sections = [
         header(60_000),
         properties("id"),
@@ -134,7 +134,7 @@ fn anything_cut_short() {
 }
 
 #[test]
-fn values_nested_too_deep() {
+fn values_nested_too_deep_are_refused() {
     let nested = |depth: usize| (0..depth).fold(null(), |inner, _| list(&[&inner]));
     let value = |depth| section(sections::VALUE, &nested(depth));
     assert!(parse(value(MAX_DEPTH - 1)).is_ok());
@@ -149,7 +149,7 @@ fn values_nested_too_deep() {
 }
 
 #[test]
-fn counts_that_promise_more_than_there_is() {
+fn a_count_beyond_the_bytes_of_a_list_is_refused() {
     // A list of four billion elements in eight bytes.
     let list = [0xd0, 0, 0, 0, 4, 0xff, 0xff, 0xff, 0xff];
     for code in [sections::HEADER, sections::PROPERTIES, sections::VALUE] {

@@ -34,7 +34,7 @@ fn at(milliseconds: i64) -> Option<Timestamp> {
 }
 
 #[test]
-fn the_session_is_the_group_id() {
+fn the_session_id_is_the_group_id() {
     let with = |group: &[u8]| {
         let null = null();
         let mut fields = vec![null.as_slice(); 11];
@@ -75,7 +75,7 @@ fn a_scheduled_time_is_a_timestamp() {
 }
 
 #[test]
-fn it_enters_the_time_of_the_namespace_and_leaves_in_that_of_the_client() {
+fn scheduled_times_are_converted_to_namespace_time_and_back() {
     let mut message = parse(scheduled(5_000)).unwrap();
     let size = message.size();
     message.shift_to_namespace_time(100);
@@ -92,7 +92,7 @@ fn it_enters_the_time_of_the_namespace_and_leaves_in_that_of_the_client() {
 }
 
 #[test]
-fn a_time_that_is_not_set_stays_so() {
+fn an_unset_scheduled_time_is_not_converted() {
     let mut message = parse(scheduled(NOT_SET)).unwrap();
     message.shift_to_namespace_time(100);
     assert_eq!(*message.payload, *scheduled(NOT_SET));
@@ -101,7 +101,7 @@ fn a_time_that_is_not_set_stays_so() {
 }
 
 #[test]
-fn instants_at_the_ends_of_time_do_not_overflow() {
+fn converting_extreme_scheduled_times_does_not_overflow() {
     for (instant, ahead, entered) in [(i64::MAX, 5, i64::MAX), (i64::MIN, -5, i64::MIN)] {
         let mut message = parse(scheduled(instant)).unwrap();
         message.shift_to_namespace_time(ahead);
@@ -111,7 +111,7 @@ fn instants_at_the_ends_of_time_do_not_overflow() {
 }
 
 #[test]
-fn entering_leaves_other_owners_of_the_bytes_alone() {
+fn converting_a_scheduled_time_leaves_shared_bytes_unchanged() {
     let payload = Bytes::from([scheduled(5), vec![]].concat());
     let mut message = parse(payload.clone()).unwrap();
     let copy = message.clone();
@@ -124,7 +124,7 @@ fn entering_leaves_other_owners_of_the_bytes_alone() {
 }
 
 #[test]
-fn a_dead_letter_says_where_it_comes_from() {
+fn a_dead_letter_has_the_path_of_its_source_as_annotation() {
     let forged = annotated(&[&symbol("x-opt-deadletter-source"), &string("forged")]);
     let mut message = parse(forged).unwrap();
     let size = message.size();

@@ -15,7 +15,7 @@ fn kept(body: &[u8]) -> Message {
 }
 
 #[test]
-fn a_body_that_is_left_out_is_filled_in_again() {
+fn a_body_dropped_from_memory_is_restored() {
     let mut message = kept(&[7; 1000]);
     let (size, payload) = (message.size(), message.payload().unwrap().clone());
     let before = Delivered::of(&message, &plain()).bytes;
@@ -42,7 +42,7 @@ fn a_small_body_stays_in_memory() {
 }
 
 #[test]
-fn a_row_has_what_stands_before_the_body() {
+fn a_stored_row_has_the_sections_before_the_body() {
     for (body, is_missing) in [(&[7; 1000][..], true), (b"body", false)] {
         let mut message = kept(body);
         let (size, payload) = (message.size(), message.payload().unwrap().clone());

@@ -86,7 +86,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_behaves_like_a_set(steps in prop::collection::vec((0..5, 1u64..60), 1..200)) {
+        fn reserved_offsets_behave_like_a_set(steps in prop::collection::vec((0..5, 1u64..60), 1..200)) {
             let mut reserved = Reserved::new();
             let mut model = BTreeSet::new();
             for (step, pick) in steps {

@@ -37,7 +37,7 @@ impl Reference {
             let message = self.store(q, kind).message(number).clone();
             match (message.hops, kind) {
                 (0..4, _) => batch.push(message),
-                (_, Active) => self.bury(q, number, self.now, Cause::Hops),
+                (_, Active) => self.move_to_dead_letters(q, number, self.now, Cause::Hops),
                 // It stays a dead letter.
                 _ => self.store(q, kind).message(number).stays = true,
             }
@@ -114,9 +114,9 @@ impl Reference {
         };
         let number = self.enqueue(to, self.now, message, false);
         if lacks_session {
-            self.bury(to, number, self.now, Cause::NoSession);
+            self.move_to_dead_letters(to, number, self.now, Cause::NoSession);
         } else if exceeds_header_limit {
-            self.bury(to, number, self.now, Cause::HeaderSize);
+            self.move_to_dead_letters(to, number, self.now, Cause::HeaderSize);
         }
         Ok(())
     }
@@ -137,7 +137,7 @@ impl Reference {
                     self.note_at(now, place, number, ModelKind::Forwarded(target));
                 }
                 Err(Refused { reason, text }) if kind == Active => {
-                    self.bury(q, number, now, Cause::Transfer(reason, text));
+                    self.move_to_dead_letters(q, number, now, Cause::Transfer(reason, text));
                 }
                 Err(refused) if refused.reason == "InvalidOperationException" => {
                     self.store(q, kind).message(number).stays = true;

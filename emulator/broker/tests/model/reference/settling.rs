@@ -110,7 +110,7 @@ impl Reference {
                 let count = message.count;
                 self.note(place, number, ModelKind::Abandoned(count));
                 match buried && kind == SubQueue::Active {
-                    true => self.bury(q, number, now, Cause::HeaderSize),
+                    true => self.move_to_dead_letters(q, number, now, Cause::HeaderSize),
                     false => self.unlock(place, number, now),
                 }
             }
@@ -127,14 +127,14 @@ impl Reference {
                 self.note(place, number, ModelKind::Deferred);
                 let limit = self.at(q).description.max_delivery_count;
                 if kind == SubQueue::Active && buried {
-                    self.bury(q, number, now, Cause::HeaderSize);
+                    self.move_to_dead_letters(q, number, now, Cause::HeaderSize);
                 } else if kind == SubQueue::Active && count >= limit {
-                    self.bury(q, number, now, Cause::Deliveries(limit));
+                    self.move_to_dead_letters(q, number, now, Cause::Deliveries(limit));
                 }
             }
             Outcome::DeadLetter(reason, description, properties) => {
                 message.set(properties);
-                self.bury(q, number, now, Cause::Client(*reason, *description));
+                self.move_to_dead_letters(q, number, now, Cause::Client(*reason, *description));
             }
         }
     }

@@ -168,7 +168,7 @@ impl Reference {
         if !message.is_deferred() && message.expires_at.is_some_and(|expires| expires <= at) {
             self.expire(q, number, at);
         } else if kind == Active && message.count >= limit {
-            self.bury(q, number, at, Cause::Deliveries(limit));
+            self.move_to_dead_letters(q, number, at, Cause::Deliveries(limit));
         } else {
             message.state = match message.is_deferred() {
                 true => State::Deferred,
@@ -179,7 +179,7 @@ impl Reference {
 
     pub(crate) fn expire(&mut self, q: usize, number: u64, at: i64) {
         if self.at(q).description.dead_lettering_on_message_expiration {
-            self.bury(q, number, at, Cause::Expired);
+            self.move_to_dead_letters(q, number, at, Cause::Expired);
         } else {
             self.remove((q, Active), number);
             self.note_at(at, (q, Active), number, ModelKind::Expired);
@@ -187,7 +187,7 @@ impl Reference {
     }
 
     /// Moves a message to the dead letters, or to the transfer dead letters.
-    pub(crate) fn bury(&mut self, q: usize, number: u64, at: i64, cause: Cause) {
+    pub(crate) fn move_to_dead_letters(&mut self, q: usize, number: u64, at: i64, cause: Cause) {
         let transfer = matches!(cause, Cause::Transfer(..) | Cause::Hops);
         let kept_apart = self.settings.failed_forwards == FailedForwards::TransferDeadLetter;
         let place = match transfer && kept_apart {
@@ -307,7 +307,7 @@ impl Reference {
             State::Assigned(_) | State::Locked { .. } | State::Scheduled(_) => false,
         });
         for number in past.map(|message| message.number).collect::<Vec<_>>() {
-            self.bury(q, number, self.now, Cause::Deliveries(limit));
+            self.move_to_dead_letters(q, number, self.now, Cause::Deliveries(limit));
         }
     }
 

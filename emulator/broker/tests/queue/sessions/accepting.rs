@@ -9,7 +9,7 @@ use servicebus_broker::{
 use crate::bus::{START, ids, name, rules, secs, sessions};
 
 #[test]
-fn a_certain_session_is_accepted_even_if_it_has_nothing() {
+fn a_named_session_without_messages_is_accepted() {
     let mut bus = sessions();
     let receiver = bus.accept("a");
     assert_eq!(bus.held(receiver), Some(("a".into(), START + secs(60))));
@@ -22,7 +22,7 @@ fn a_certain_session_is_accepted_even_if_it_has_nothing() {
 }
 
 #[test]
-fn its_holder_gets_its_messages_and_no_others() {
+fn a_session_receiver_gets_only_messages_of_its_session() {
     let mut bus = sessions();
     bus.send_all_to("a", &["a1", "a2"]);
     bus.send_all_to("b", &["b1", "b2"]);
@@ -33,7 +33,7 @@ fn its_holder_gets_its_messages_and_no_others() {
 }
 
 #[test]
-fn a_session_that_is_held_is_refused() {
+fn a_locked_session_cannot_be_accepted() {
     let mut bus = sessions();
     bus.send_to("a", "1");
     bus.accept("a");
@@ -46,7 +46,7 @@ fn a_session_that_is_held_is_refused() {
 }
 
 #[test]
-fn ids_are_compared_exactly() {
+fn session_ids_are_compared_case_sensitively() {
     let mut bus = sessions();
     bus.send_to("a", "1");
     let receiver = bus.accept("A");
@@ -55,7 +55,7 @@ fn ids_are_compared_exactly() {
 }
 
 #[test]
-fn the_next_session_is_the_one_whose_oldest_message_came_first() {
+fn the_next_session_is_the_one_with_the_oldest_message() {
     let mut bus = sessions();
     bus.send_all_to("c", &["1"]);
     bus.send_all_to("a", &["2", "3"]);
@@ -72,7 +72,7 @@ fn the_next_session_is_the_one_whose_oldest_message_came_first() {
 }
 
 #[test]
-fn deferred_and_scheduled_messages_make_no_session_available() {
+fn deferred_and_scheduled_messages_do_not_make_a_session_available() {
     let mut bus = sessions();
     bus.send_to("a", "1");
     let receiver = bus.accept("a");
@@ -164,7 +164,7 @@ fn waiting_receivers_are_served_in_order_of_arrival() {
 }
 
 #[test]
-fn a_detached_receiver_waits_no_more() {
+fn a_detached_receiver_is_not_granted_a_session() {
     let mut bus = sessions();
     let (gone, _) = bus.accept_next();
     let (next, _) = bus.accept_next();
@@ -188,7 +188,7 @@ fn a_released_session_goes_to_the_first_waiting_receiver() {
 }
 
 #[test]
-fn a_grant_to_a_detached_receiver_goes_to_the_next() {
+fn a_session_granted_to_a_detached_receiver_goes_to_the_next() {
     let mut bus = sessions();
     let (first, _) = bus.accept_next();
     let (second, _) = bus.accept_next();
@@ -198,7 +198,7 @@ fn a_grant_to_a_detached_receiver_goes_to_the_next() {
 }
 
 #[test]
-fn credit_that_came_before_the_session_holds_for_it() {
+fn credit_granted_before_the_session_applies_to_it() {
     let mut bus = sessions();
     let (receiver, _) = bus.accept_next();
     bus.credit(receiver, 2);
@@ -210,7 +210,7 @@ fn credit_that_came_before_the_session_holds_for_it() {
 }
 
 #[test]
-fn no_session_is_granted_while_nothing_can_be_received() {
+fn no_session_is_granted_while_receiving_is_disabled() {
     let mut bus = sessions();
     let (receiver, _) = bus.accept_next();
     bus.update(|queue| queue.status = EntityStatus::ReceiveDisabled);
@@ -221,7 +221,7 @@ fn no_session_is_granted_while_nothing_can_be_received() {
 }
 
 #[test]
-fn a_lock_that_was_granted_late_does_not_begin_in_the_past() {
+fn a_session_lock_begins_when_it_is_granted() {
     let mut bus = sessions();
     let later = crate::bus::message("1").session("a");
     bus.post(&later.scheduled_at(START + secs(10))).unwrap();
@@ -232,7 +232,7 @@ fn a_lock_that_was_granted_late_does_not_begin_in_the_past() {
 }
 
 #[test]
-fn a_waiting_receiver_keeps_the_queue() {
+fn a_receiver_waiting_for_a_session_keeps_an_idle_queue() {
     let mut bus = rules().sessions().auto_delete_on_idle(secs(300)).bus();
     let (receiver, _) = bus.accept_next();
     assert_eq!(bus.next_deadline(), None);
@@ -241,7 +241,7 @@ fn a_waiting_receiver_keeps_the_queue() {
 }
 
 #[test]
-fn a_session_holder_with_credit_keeps_the_queue() {
+fn a_session_receiver_with_credit_keeps_an_idle_queue() {
     let mut bus = rules().sessions().auto_delete_on_idle(secs(300)).bus();
     let receiver = bus.accept_with_credit("a", 1);
     assert_eq!(bus.next_deadline(), Some(START + secs(60)), "of the lock");

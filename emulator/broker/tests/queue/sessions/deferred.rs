@@ -20,7 +20,7 @@ fn deferred(bus: &mut Bus) -> SequenceNumber {
 }
 
 #[test]
-fn they_need_the_lock_of_the_session() {
+fn receiving_deferred_messages_needs_their_session_lock() {
     let mut bus = sessions();
     let number = deferred(&mut bus);
     assert_eq!(
@@ -37,7 +37,7 @@ fn they_need_the_lock_of_the_session() {
 }
 
 #[test]
-fn another_client_may_request_them_for_the_holder() {
+fn another_client_may_request_deferred_messages_for_the_session_holder() {
     let mut bus = sessions();
     let number = deferred(&mut bus);
     let holder = bus.accept("a");
@@ -50,7 +50,7 @@ fn another_client_may_request_them_for_the_holder() {
 }
 
 #[test]
-fn they_are_locked_for_as_long_as_the_session_and_belong_to_its_holder() {
+fn deferred_messages_are_locked_with_their_session() {
     let mut bus = sessions();
     let number = deferred(&mut bus);
     let receiver = bus.accept("a");
@@ -68,7 +68,7 @@ fn they_are_locked_for_as_long_as_the_session_and_belong_to_its_holder() {
 }
 
 #[test]
-fn a_lost_session_leaves_them_deferred_and_the_delivery_counts() {
+fn a_lost_session_keeps_messages_deferred_and_counts_a_delivery() {
     let mut bus = sessions();
     let number = deferred(&mut bus);
     bus.accept("a");
@@ -80,7 +80,7 @@ fn a_lost_session_leaves_them_deferred_and_the_delivery_counts() {
 }
 
 #[test]
-fn one_that_has_expired_is_not_found_and_leaves() {
+fn an_expired_deferred_session_message_is_not_found_and_leaves() {
     let mut bus = sessions();
     let short = message("1").session("a").time_to_live(secs(10));
     let number = bus.post(&short).unwrap();
@@ -95,7 +95,7 @@ fn one_that_has_expired_is_not_found_and_leaves() {
 }
 
 #[test]
-fn where_there_are_no_sessions_a_session_id_selects_them() {
+fn a_session_id_selects_deferred_messages_of_a_plain_queue() {
     let mut bus = crate::bus::bus();
     bus.send_to("a", "1");
     let number = bus.defer_next();
@@ -115,7 +115,7 @@ fn a_session_whose_messages_have_expired_is_not_available() {
 }
 
 #[test]
-fn a_receiver_that_waits_for_a_session_counts_as_receiver() {
+fn a_receiver_waiting_for_a_session_is_active_for_expiry() {
     let mut bus = rules().sessions().expiry_on_receive().bus();
     let short = message("1").session("a").time_to_live(secs(10));
     bus.post(&short).unwrap();
@@ -126,7 +126,7 @@ fn a_receiver_that_waits_for_a_session_counts_as_receiver() {
 }
 
 #[test]
-fn a_holder_of_a_session_counts_as_receiver_while_it_has_credit() {
+fn a_session_receiver_with_credit_is_active_for_expiry() {
     let mut bus = rules().sessions().expiry_on_receive().bus();
     let short = message("1").session("a").time_to_live(secs(10));
     bus.post(&short).unwrap();

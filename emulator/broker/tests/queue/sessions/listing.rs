@@ -7,7 +7,7 @@ use crate::bus::{START, ids, message, millis, rules, secs, sessions};
 const ACTIVE: SubQueue = SubQueue::Active;
 
 #[test]
-fn sessions_with_active_messages_are_listed_by_name_in_pages() {
+fn sessions_with_active_messages_are_listed_in_pages() {
     let mut bus = sessions();
     for session in ["d", "b", "a", "c"] {
         bus.send_to(session, "1");
@@ -27,7 +27,7 @@ fn sessions_with_active_messages_are_listed_by_name_in_pages() {
 }
 
 #[test]
-fn or_those_whose_state_was_set_after_an_instant() {
+fn sessions_whose_state_was_set_after_an_instant_are_listed() {
     let mut bus = sessions();
     for session in ["c", "b", "a"] {
         let receiver = bus.accept(session);
@@ -45,7 +45,7 @@ fn or_those_whose_state_was_set_after_an_instant() {
 }
 
 #[test]
-fn looking_shows_all_there_is_to_know_and_changes_nothing() {
+fn inspecting_sessions_shows_contents_and_changes_nothing() {
     let mut bus = sessions();
     bus.send_all_to("a", &["1", "2", "3"]);
     let receiver = bus.accept("a");
@@ -69,7 +69,7 @@ fn looking_shows_all_there_is_to_know_and_changes_nothing() {
 }
 
 #[test]
-fn one_session_is_peeked_locked_messages_included() {
+fn a_peek_in_a_session_includes_locked_messages() {
     let mut bus = sessions();
     bus.send_all_to("a", &["1", "2", "3"]);
     bus.send_to("b", "4");
@@ -86,7 +86,7 @@ fn one_session_is_peeked_locked_messages_included() {
 }
 
 #[test]
-fn one_session_is_cleared_of_what_is_ready() {
+fn a_batch_delete_in_a_session_removes_ready_messages() {
     let mut bus = sessions();
     bus.send_all_to("a", &["1", "2", "3", "4"]);
     bus.send_to("b", "5");
@@ -105,7 +105,7 @@ fn one_session_is_cleared_of_what_is_ready() {
 }
 
 #[test]
-fn what_is_in_a_session_that_another_client_holds_is_not_cleared() {
+fn a_batch_delete_leaves_sessions_held_by_other_clients() {
     let mut bus = sessions();
     bus.send_all_to("a", &["1", "2"]);
     bus.send_to("b", "3");
@@ -122,7 +122,7 @@ fn what_is_in_a_session_that_another_client_holds_is_not_cleared() {
 }
 
 #[test]
-fn session_ids_select_messages_where_there_are_no_sessions_too() {
+fn session_ids_select_messages_of_a_plain_queue() {
     let mut bus = crate::bus::bus();
     bus.send_to("a", "1");
     bus.send_to("b", "2");
@@ -135,7 +135,7 @@ fn session_ids_select_messages_where_there_are_no_sessions_too() {
 }
 
 #[test]
-fn a_session_with_state_alone_is_listed_until_it_is_cleared() {
+fn a_session_with_only_a_state_is_listed_until_it_is_cleared() {
     let mut bus = sessions();
     bus.accept("a");
     bus.set_state("a", Some(b"x")).unwrap();
@@ -147,7 +147,7 @@ fn a_session_with_state_alone_is_listed_until_it_is_cleared() {
 }
 
 #[test]
-fn it_is_null_until_it_is_set_and_again_when_it_is_cleared() {
+fn a_session_state_is_null_before_it_is_set_and_after_clearing() {
     let mut bus = sessions();
     bus.accept("a");
     assert_eq!(bus.state("a"), Ok(None));
@@ -161,7 +161,7 @@ fn it_is_null_until_it_is_set_and_again_when_it_is_cleared() {
 }
 
 #[test]
-fn it_outlives_messages_holders_and_time() {
+fn a_session_state_outlives_messages_and_locks() {
     let mut bus = sessions();
     bus.send_to("a", "1");
     let receiver = bus.accept("a");
@@ -179,7 +179,7 @@ fn it_outlives_messages_holders_and_time() {
 }
 
 #[test]
-fn it_may_be_as_large_as_the_tier_allows() {
+fn the_tier_limits_the_size_of_a_session_state() {
     for (tier, limit) in [(Tier::Standard, 256 * 1024), (Tier::Premium, 1024 * 1024)] {
         let mut rules = rules().sessions();
         rules.settings.tier = tier;
@@ -194,7 +194,7 @@ fn it_may_be_as_large_as_the_tier_allows() {
 }
 
 #[test]
-fn it_counts_towards_the_size_of_the_entity() {
+fn a_session_state_counts_towards_the_entity_size() {
     let mut bus = rules().sessions().of_one_megabyte().bus();
     let quarter = vec![1; 256 * 1024];
     for session in ["a", "b", "c", "d"] {
@@ -218,7 +218,7 @@ fn it_counts_towards_the_size_of_the_entity() {
 }
 
 #[test]
-fn a_timeline_shows_when_it_was_set() {
+fn the_timeline_shows_when_a_session_state_was_set() {
     let mut bus = sessions();
     bus.accept("a");
     bus.events = servicebus_broker::Events::new();

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::bus::{Bus, Receiver, START, ids, message, millis, name, rules, secs, sessions};
 
 #[test]
-fn when_its_time_is_over_the_session_is_lost_and_every_delivery_has_failed() {
+fn an_expired_session_lock_counts_every_delivery_as_failed() {
     let mut bus = sessions();
     bus.send_all_to("a", &["1", "2", "3"]);
     let receiver = bus.accept_with_credit("a", 3);
@@ -36,7 +36,7 @@ fn when_its_time_is_over_the_session_is_lost_and_every_delivery_has_failed() {
 }
 
 #[test]
-fn a_session_with_many_locked_messages_is_lost_in_steps() {
+fn an_expired_session_requeues_many_locked_messages_in_steps() {
     const LOCKED: usize = 10_000;
     const MORE: usize = 10;
     let mut bus = sessions();
@@ -65,7 +65,7 @@ fn a_session_with_many_locked_messages_is_lost_in_steps() {
 }
 
 #[test]
-fn a_receiver_that_lost_its_session_gets_nothing_more() {
+fn a_receiver_without_its_session_lock_gets_no_messages() {
     let mut bus = sessions();
     bus.send_to("a", "1");
     let receiver = bus.accept_with_credit("a", 1);
@@ -80,7 +80,7 @@ fn a_receiver_that_lost_its_session_gets_nothing_more() {
 }
 
 #[test]
-fn a_renewed_lock_lasts_from_then_on() {
+fn a_renewed_session_lock_lasts_from_its_renewal() {
     let mut bus = sessions();
     bus.send_to("a", "1");
     let receiver = bus.accept("a");
@@ -96,7 +96,7 @@ fn a_renewed_lock_lasts_from_then_on() {
 }
 
 #[test]
-fn only_the_client_that_holds_a_session_renews_it() {
+fn only_the_session_holder_renews_the_session_lock() {
     let mut bus = sessions();
     bus.accept("a");
     bus.client = ClientId(8);
@@ -109,7 +109,7 @@ fn only_the_client_that_holds_a_session_renews_it() {
 }
 
 #[test]
-fn the_lock_of_a_message_is_not_renewed_by_itself() {
+fn a_message_lock_in_a_session_cannot_be_renewed() {
     let mut bus = sessions();
     bus.send_to("a", "1");
     let receiver = bus.accept("a");
@@ -120,7 +120,7 @@ fn the_lock_of_a_message_is_not_renewed_by_itself() {
 }
 
 #[test]
-fn deliveries_that_failed_are_limited() {
+fn failed_deliveries_of_lost_sessions_are_limited() {
     let mut bus = rules().sessions().max_delivery_count(1).bus();
     bus.send_all_to("a", &["1", "2"]);
     let receiver = bus.accept("a");
@@ -131,7 +131,7 @@ fn deliveries_that_failed_are_limited() {
 }
 
 #[test]
-fn what_expired_under_the_lock_expires_with_it() {
+fn a_message_expired_under_a_session_lock_leaves_when_it_ends() {
     let mut bus = rules().sessions().dead_lettering_on_expiration().bus();
     let short = message("1").session("a").time_to_live(secs(10));
     bus.post(&short).unwrap();
@@ -144,7 +144,7 @@ fn what_expired_under_the_lock_expires_with_it() {
 }
 
 #[test]
-fn it_may_be_ended_on_purpose() {
+fn a_session_lock_can_be_ended_on_request() {
     let mut bus = sessions();
     bus.send_to("a", "1");
     let receiver = bus.accept("a");
@@ -157,7 +157,7 @@ fn it_may_be_ended_on_purpose() {
 }
 
 #[test]
-fn an_update_ends_it_unless_only_the_status_changes() {
+fn an_update_ends_session_locks_unless_only_the_status_changes() {
     let mut bus = sessions();
     bus.send_to("a", "1");
     let receiver = bus.accept("a");
@@ -175,7 +175,7 @@ fn an_update_ends_it_unless_only_the_status_changes() {
 }
 
 #[test]
-fn what_came_while_nothing_could_be_received_is_served_afterwards() {
+fn a_session_receiver_gets_messages_once_receiving_is_enabled() {
     let mut bus = sessions();
     let receiver = bus.accept_with_credit("a", 2);
     bus.update(|queue| queue.status = EntityStatus::ReceiveDisabled);
@@ -186,7 +186,7 @@ fn what_came_while_nothing_could_be_received_is_served_afterwards() {
 }
 
 #[test]
-fn a_reset_forgets_sessions_and_their_states() {
+fn a_reset_removes_sessions_and_their_states() {
     let mut bus = sessions();
     bus.send_to("a", "1");
     let receiver = bus.accept("a");
@@ -204,7 +204,7 @@ fn a_reset_forgets_sessions_and_their_states() {
 }
 
 #[test]
-fn the_session_is_free_at_once_and_nothing_counts_as_delivered() {
+fn a_detached_session_receiver_unlocks_without_counting_deliveries() {
     for mut bus in [sessions(), rules().sessions().release_on_detach().bus()] {
         bus.send_all_to("a", &["1", "2", "3"]);
         let receiver = bus.accept_with_credit("a", 3);
@@ -226,7 +226,7 @@ fn the_session_is_free_at_once_and_nothing_counts_as_delivered() {
 }
 
 #[test]
-fn what_expired_while_it_was_locked_expires() {
+fn a_message_expired_under_a_session_lock_leaves_on_detach() {
     let mut bus = sessions();
     let short = message("short").session("a").time_to_live(secs(10));
     bus.post(&short).unwrap();
@@ -240,7 +240,7 @@ fn what_expired_while_it_was_locked_expires() {
 }
 
 #[test]
-fn a_session_without_messages_and_state_is_forgotten() {
+fn a_released_session_without_messages_and_state_is_removed() {
     let mut bus = sessions();
     let receiver = bus.accept("a");
     assert_eq!(bus.known_sessions(), ["a"]);
@@ -249,7 +249,7 @@ fn a_session_without_messages_and_state_is_forgotten() {
 }
 
 #[test]
-fn receivers_that_take_turns_leave_no_session_behind() {
+fn sessions_are_removed_once_receivers_completed_their_messages() {
     let mut bus = sessions();
     for round in 0..3 {
         for session in ["a", "b", "c"] {
@@ -321,7 +321,7 @@ fn only_the_token_of_its_holder_takes_a_session_over() {
 }
 
 #[test]
-fn what_the_first_has_locked_the_second_settles_by_the_same_tokens() {
+fn after_a_takeover_the_new_holder_settles_by_the_same_lock_tokens() {
     let mut bus = sessions();
     bus.send_all_to("a", &["1", "2", "3"]);
     let (first, token) = open(&mut bus);
@@ -348,7 +348,7 @@ fn what_the_first_has_locked_the_second_settles_by_the_same_tokens() {
 }
 
 #[test]
-fn a_message_reserved_for_the_first_goes_to_the_second() {
+fn a_takeover_moves_reserved_messages_to_the_new_holder() {
     let mut bus = sessions();
     let (first, token) = open(&mut bus);
     bus.credit(first, 5);
@@ -359,7 +359,7 @@ fn a_message_reserved_for_the_first_goes_to_the_second() {
 }
 
 #[test]
-fn the_lock_of_the_second_ends_like_any_other() {
+fn the_session_lock_expires_after_a_takeover() {
     let mut bus = sessions();
     bus.send_all_to("a", &["1"]);
     let (first, token) = open(&mut bus);
@@ -377,7 +377,7 @@ fn the_lock_of_the_second_ends_like_any_other() {
 }
 
 #[test]
-fn the_next_available_session_may_be_non_exclusive_too() {
+fn the_next_available_session_can_be_accepted_as_non_exclusive() {
     let mut bus = sessions();
     let waits = bus.try_accept_as(None, LOCK, SessionAccess::NonExclusive);
     let (receiver, accepted) = waits.unwrap();

@@ -13,7 +13,7 @@ use crate::bus::{START, ids, message, name, rules, secs, sessions};
 use crate::world::{World, acting};
 
 #[test]
-fn an_abandoned_message_is_next() {
+fn an_abandoned_session_message_is_delivered_next() {
     let mut bus = sessions();
     bus.send_all_to("a", &["1", "2", "3"]);
     let receiver = bus.accept("a");
@@ -25,7 +25,7 @@ fn an_abandoned_message_is_next() {
 }
 
 #[test]
-fn an_abandoned_message_is_next_when_later_ones_are_reserved() {
+fn an_abandoned_session_message_precedes_reserved_ones() {
     let mut bus = sessions();
     bus.send_all_to("a", &["1", "2", "3"]);
     let receiver = bus.accept_with_credit("a", 3);
@@ -38,7 +38,7 @@ fn an_abandoned_message_is_next_when_later_ones_are_reserved() {
 }
 
 #[test]
-fn a_released_message_is_next_and_the_delivery_does_not_count() {
+fn a_released_session_message_is_next_without_counting() {
     let mut bus = sessions();
     bus.send_all_to("a", &["1", "2"]);
     let receiver = bus.accept("a");
@@ -51,7 +51,7 @@ fn a_released_message_is_next_and_the_delivery_does_not_count() {
 }
 
 #[test]
-fn after_a_lost_lock_the_next_holder_begins_where_the_last_one_stood() {
+fn after_a_lost_lock_the_next_holder_gets_the_uncompleted_messages() {
     let mut bus = sessions();
     bus.send_all_to("a", &["1", "2", "3", "4"]);
     let receiver = bus.accept_with_credit("a", 3);
@@ -68,7 +68,7 @@ fn after_a_lost_lock_the_next_holder_begins_where_the_last_one_stood() {
 }
 
 #[test]
-fn a_deferred_message_is_passed_over() {
+fn a_deferred_session_message_is_not_delivered() {
     let mut bus = sessions();
     bus.send_all_to("a", &["1", "2"]);
     let receiver = bus.accept("a");
@@ -78,7 +78,7 @@ fn a_deferred_message_is_passed_over() {
 }
 
 #[test]
-fn a_scheduled_message_stands_where_it_became_active() {
+fn a_scheduled_session_message_is_ordered_by_its_activation() {
     let mut bus = sessions();
     let later = message("later").session("a");
     bus.post(&later.scheduled_at(START + secs(10))).unwrap();
@@ -90,7 +90,7 @@ fn a_scheduled_message_stands_where_it_became_active() {
 }
 
 #[test]
-fn a_scheduled_message_joins_a_session_that_is_held() {
+fn a_scheduled_message_is_delivered_to_its_session_holder() {
     let mut bus = sessions();
     let later = message("later").session("a");
     bus.post(&later.scheduled_at(START + secs(10))).unwrap();
@@ -100,7 +100,7 @@ fn a_scheduled_message_joins_a_session_that_is_held() {
 }
 
 #[test]
-fn too_many_deliveries_let_the_next_message_through() {
+fn a_session_message_dead_lettered_at_the_limit_unblocks_the_next() {
     let mut bus = rules().sessions().max_delivery_count(2).bus();
     bus.send_all_to("a", &["bad", "good"]);
     let receiver = bus.accept("a");
@@ -115,7 +115,7 @@ fn too_many_deliveries_let_the_next_message_through() {
 }
 
 #[test]
-fn an_expired_message_lets_the_next_one_through() {
+fn an_expired_session_message_unblocks_the_next() {
     let mut bus = sessions();
     let short = message("short").session("a").time_to_live(secs(10));
     bus.post(&short).unwrap();
@@ -145,7 +145,7 @@ fn sessions_of_a_partitioned_queue_have_one_partition_each() {
 }
 
 #[test]
-fn a_message_without_session_id_is_refused() {
+fn a_session_queue_refuses_a_message_without_session_id() {
     let mut bus = sessions();
     let later = message("1").scheduled_at(START + secs(10));
     for lacking in [message("1"), later] {
@@ -159,7 +159,7 @@ fn a_message_without_session_id_is_refused() {
 }
 
 #[test]
-fn a_batch_with_a_message_without_session_id_is_refused() {
+fn a_session_queue_refuses_a_batch_with_a_message_without_session_id() {
     let mut bus = sessions();
     let batch = [message("1").session("a"), message("2")];
     assert_eq!(bus.post_all(&batch), Err(SendError::NoSession));
@@ -186,7 +186,7 @@ fn duplicates_are_found_across_sessions() {
 }
 
 #[test]
-fn what_contradicts_sessions_is_a_problem() {
+fn properties_that_contradict_sessions_are_validation_errors() {
     let queue = EntityDescription {
         requires_session: true,
         forward_to: Some("next".parse().unwrap()),
@@ -242,7 +242,7 @@ fn assert_dead_for_no_session(world: &World, entity: &str) {
 }
 
 #[test]
-fn a_subscription_sorts_the_messages_of_its_topic_by_session() {
+fn a_session_subscription_groups_messages_by_session() {
     let mut world = topic();
     for (id, session) in [("1", "a"), ("2", "b"), ("3", "a")] {
         world.post("t", &message(id).session(session)).unwrap();
@@ -282,7 +282,7 @@ fn a_message_without_session_id_is_dead_lettered_in_the_target_queue() {
 }
 
 #[test]
-fn an_action_does_not_change_the_session_in_its_own_subscription() {
+fn an_action_does_not_move_a_message_to_another_session_of_the_subscription() {
     let mut world = World::topic(&[]);
     let rules = [acting("r", Filter::True, "SET sys.SessionId = 'b'")];
     world.subscribe_by(A, |own| own.requires_session = true, rules);

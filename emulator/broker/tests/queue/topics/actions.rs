@@ -39,7 +39,7 @@ fn as_sent(message: &MessageBuilder) -> Vec<u8> {
 }
 
 #[test]
-fn user_properties_are_set_replaced_and_removed_and_the_rest_stays_byte_for_byte() {
+fn an_action_changes_user_properties_and_leaves_other_bytes() {
     let [one, red, x] = [Value::Signed(1), Value::text("red"), Value::text("x")];
     let sent = message("1")
         .label("l")
@@ -60,7 +60,7 @@ fn user_properties_are_set_replaced_and_removed_and_the_rest_stays_byte_for_byte
 }
 
 #[test]
-fn without_action_a_copy_is_what_was_sent() {
+fn a_copy_without_action_equals_the_sent_message() {
     let mut world = World::topic(&[A]);
     let sent = message("1").label("l").text("a").content_type("text/plain");
     world.post("t", &sent).unwrap();
@@ -70,7 +70,7 @@ fn without_action_a_copy_is_what_was_sent() {
 }
 
 #[test]
-fn other_copies_keep_what_was_sent() {
+fn an_action_leaves_the_copies_of_other_rules_unchanged() {
     let mut world = World::topic(&[B]);
     let action = acting(
         "r",
@@ -91,7 +91,7 @@ fn other_copies_keep_what_was_sent() {
 }
 
 #[test]
-fn copies_share_the_body() {
+fn copies_of_a_message_share_its_body() {
     for body in [100, 100_000] {
         let mut world = World::topic(&[B]);
         world.select(A, [acting("r", Filter::True, "SET color = 'blue'")]);
@@ -103,7 +103,7 @@ fn copies_share_the_body() {
 }
 
 #[test]
-fn a_time_to_live_that_an_action_sets_is_that_of_the_copy() {
+fn a_time_to_live_set_by_an_action_applies_to_the_copy() {
     let mut world = World::topic(&[B]);
     let action = "SET sys.TimeToLive = '00:00:10'";
     world.select(A, [acting("r", Filter::True, action)]);
@@ -114,7 +114,7 @@ fn a_time_to_live_that_an_action_sets_is_that_of_the_copy() {
 }
 
 #[test]
-fn an_action_gives_every_message_an_id_of_its_own() {
+fn an_action_can_give_every_message_its_own_id() {
     let mut world = World::topic(&[]);
     world.select(A, [acting("r", Filter::True, "SET tag = newid()")]);
     let messages: Vec<_> = (0..100).map(|id| message(&id.to_string())).collect();

@@ -30,17 +30,17 @@ fn world(keeps: bool, rules: impl IntoIterator<Item = Rule>) -> World {
 }
 
 /// Reason and description of the only dead letter.
-fn verdict(world: &World) -> [Option<String>; 2] {
+fn reason_and_description(world: &World) -> [Option<String>; 2] {
     let (_, message) = world.the_only(A, SubQueue::DeadLetter);
     ["DeadLetterReason", "DeadLetterErrorDescription"].map(|name| text(&message, name))
 }
 
 #[test]
-fn what_a_filter_fails_on_is_dead_lettered_with_the_rule_and_its_operands() {
+fn a_filter_failure_is_dead_lettered_with_rule_and_operands() {
     let mut world = world(true, [rule("bad", sql(FAILING))]);
     world.post("t", &fails("1")).unwrap();
     assert_eq!(world.queued(A), [""; 0]);
-    let [reason, description] = verdict(&world);
+    let [reason, description] = reason_and_description(&world);
     assert_eq!(reason.as_deref(), Some("FilterException"));
     let description = description.unwrap();
     for part in ["bad", "n / 0", "1"] {
@@ -51,12 +51,12 @@ fn what_a_filter_fails_on_is_dead_lettered_with_the_rule_and_its_operands() {
 }
 
 #[test]
-fn what_an_action_fails_on_is_dead_lettered_as_it_was_sent() {
+fn an_action_failure_dead_letters_the_message_as_sent() {
     let action = "SET color = 'red'; SET x = n / 0";
     let mut world = world(true, [acting("bad", Filter::True, action)]);
     world.post("t", &fails("1")).unwrap();
     assert_eq!(world.queued(A), [""; 0]);
-    let [reason, description] = verdict(&world);
+    let [reason, description] = reason_and_description(&world);
     assert_eq!(reason.as_deref(), Some("RuleActionException"));
     assert!(description.unwrap().contains("bad"));
     let (properties, message) = world.the_only(A, SubQueue::DeadLetter);
@@ -66,7 +66,7 @@ fn what_an_action_fails_on_is_dead_lettered_as_it_was_sent() {
 }
 
 #[test]
-fn without_the_setting_it_is_not_delivered() {
+fn a_filter_failure_is_dropped_if_not_configured_to_dead_letter() {
     let failing = [
         rule("bad", sql(FAILING)),
         acting("worse", Filter::True, "SET x = n / 0"),
@@ -79,7 +79,7 @@ fn without_the_setting_it_is_not_delivered() {
 }
 
 #[test]
-fn the_setting_can_be_changed() {
+fn dead_lettering_on_filter_failures_can_be_changed() {
     let mut world = world(false, [rule("bad", sql(FAILING))]);
     world.post("t", &fails("1")).unwrap();
     world.operate(A, |entity, cx| {
@@ -93,7 +93,7 @@ fn the_setting_can_be_changed() {
 }
 
 #[test]
-fn a_failure_takes_nothing_from_other_rules() {
+fn a_rule_failure_does_not_affect_copies_of_other_rules() {
     for keeps in [false, true] {
         let rules = [
             rule("bad", sql(FAILING)),
@@ -109,16 +109,16 @@ fn a_failure_takes_nothing_from_other_rules() {
 }
 
 #[test]
-fn of_several_failing_filters_one_dead_letter_names_the_first() {
+fn several_failing_filters_create_one_dead_letter_naming_the_first() {
     let bad = ["1st", "2nd", "3rd"].map(|name| rule(name, sql(FAILING)));
     let mut world = world(true, bad);
     world.post("t", &fails("1")).unwrap();
-    let [_, description] = verdict(&world);
+    let [_, description] = reason_and_description(&world);
     assert!(description.unwrap().contains("1st"));
 }
 
 #[test]
-fn what_is_merely_unknown_is_no_failure() {
+fn an_unknown_filter_result_is_not_a_failure() {
     let mut world = world(
         true,
         [rule("r", sql("missing > 1 OR n LIKE 'a%' OR n > 'x'"))],
@@ -129,22 +129,22 @@ fn what_is_merely_unknown_is_no_failure() {
 }
 
 #[test]
-fn dead_letters_of_a_filter_go_on_like_others() {
+fn dead_letters_of_filter_failures_are_forwarded() {
     let mut world = world(true, []);
-    world.declare("graves", crate::bus::rules());
+    world.declare("failed", crate::bus::rules());
     world.update(A, |subscription| {
-        subscription.forward_dead_lettered_messages_to = Some("graves".parse().unwrap());
+        subscription.forward_dead_lettered_messages_to = Some("failed".parse().unwrap());
     });
     world.add_rule(A, rule("bad", sql(FAILING))).unwrap();
     world.post("t", &fails("1")).unwrap();
     assert_eq!(
-        world.reasons("graves", SubQueue::Active),
+        world.reasons("failed", SubQueue::Active),
         ["FilterException"]
     );
 }
 
 #[test]
-fn a_copy_that_an_action_makes_too_large_is_dead_lettered_under_any_setting() {
+fn a_copy_over_the_header_limit_is_always_dead_lettered() {
     let double = || acting("grow", Filter::True, "SET copy = big");
     for keeps in [false, true] {
         let mut world = world(keeps, [double(), rule("plain", Filter::True)]);
@@ -154,7 +154,7 @@ fn a_copy_that_an_action_makes_too_large_is_dead_lettered_under_any_setting() {
             .post("t", &sent.property("more", &Value::text(&more)))
             .unwrap();
         assert_eq!(world.queued(A), ["1"], "the copy that did not grow");
-        let [reason, description] = verdict(&world);
+        let [reason, description] = reason_and_description(&world);
         assert_eq!(reason.as_deref(), Some("HeaderSizeExceeded"));
         let expected = "The size quota for this stream has been exceeded.";
         assert_eq!(description.as_deref(), Some(expected));
@@ -162,7 +162,7 @@ fn a_copy_that_an_action_makes_too_large_is_dead_lettered_under_any_setting() {
 }
 
 #[test]
-fn one_property_beyond_its_limit_is_enough() {
+fn one_property_over_its_limit_dead_letters_a_copy() {
     let mut world = world(false, [acting("grow", Filter::True, "SET big = big + big")]);
     let big = "x".repeat(17 * 1024);
     world
@@ -176,7 +176,7 @@ fn one_property_beyond_its_limit_is_enough() {
 }
 
 #[test]
-fn annotations_that_an_action_sets_count() {
+fn annotations_set_by_an_action_count_towards_the_header_limit() {
     let big = "x".repeat(LARGE);
     let sent = message("1")
         .property("a", &Value::text(&big))
@@ -198,7 +198,7 @@ fn annotations_that_an_action_sets_count() {
 }
 
 #[test]
-fn values_that_a_system_property_cannot_have_are_a_failure() {
+fn an_invalid_value_for_a_system_property_is_an_action_failure() {
     let mut world = world(
         true,
         [acting("bad", Filter::True, "SET sys.SessionId = id")],
@@ -214,7 +214,7 @@ fn values_that_a_system_property_cannot_have_are_a_failure() {
 }
 
 #[test]
-fn a_topic_has_no_dead_letters() {
+fn a_topic_has_no_dead_letters_of_filter_failures() {
     let mut world = world(true, [rule("bad", sql(FAILING))]);
     world.post("t", &fails("1")).unwrap();
     let path = "t".parse().unwrap();
@@ -223,7 +223,7 @@ fn a_topic_has_no_dead_letters() {
 }
 
 #[test]
-fn a_parameter_gives_an_action_its_value() {
+fn an_action_reads_its_parameters() {
     let mut parameters = Parameters::new();
     let value = servicebus_broker::filter::Encoded::from(&Value::text("blue"));
     parameters.add("@color", value);
@@ -272,7 +272,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn what_is_accepted_can_be_filtered_and_changed(
+    fn every_accepted_random_message_can_be_filtered_and_changed(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
     ) {
         let mut bytes = sample();

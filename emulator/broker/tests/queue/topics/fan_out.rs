@@ -10,7 +10,7 @@ use crate::bus::{message, secs};
 use crate::world::{World, rule};
 
 #[test]
-fn every_subscription_gets_a_copy_of_its_own() {
+fn every_subscription_gets_its_own_copy() {
     let mut world = World::topic(&[A, B]);
     world.send("t", "1");
     assert_eq!(world.receive(A).unwrap().message.id(), "1");
@@ -19,7 +19,7 @@ fn every_subscription_gets_a_copy_of_its_own() {
 }
 
 #[test]
-fn copies_come_in_the_order_of_the_topic() {
+fn copies_have_the_order_of_the_topic() {
     let mut world = World::topic(&[A, B]);
     let ids: Vec<String> = (0..200).map(|id| id.to_string()).collect();
     let messages: Vec<_> = ids.iter().map(|id| message(id)).collect();
@@ -29,7 +29,7 @@ fn copies_come_in_the_order_of_the_topic() {
 }
 
 #[test]
-fn a_copy_has_a_number_of_its_own_and_keeps_that_of_the_topic() {
+fn a_copy_has_its_own_and_the_topics_sequence_number() {
     let mut world = World::topic(&[A]);
     world.send("t", "1");
     world.subscribe(B, |_| {});
@@ -49,7 +49,7 @@ fn a_copy_has_a_number_of_its_own_and_keeps_that_of_the_topic() {
 }
 
 #[test]
-fn without_subscriptions_a_message_is_accepted_and_dropped() {
+fn a_topic_without_subscriptions_drops_accepted_messages() {
     let mut world = World::topic(&[]);
     assert_eq!(world.send("t", "1"), SequenceNumber(1));
     assert_eq!(world.everything(), [""; 0]);
@@ -62,7 +62,7 @@ fn without_subscriptions_a_message_is_accepted_and_dropped() {
 }
 
 #[test]
-fn a_subscription_without_rules_gets_nothing() {
+fn a_subscription_without_rules_gets_no_messages() {
     let mut world = World::topic(&[A]);
     world.select(B, []);
     world.send("t", "1");
@@ -71,7 +71,7 @@ fn a_subscription_without_rules_gets_nothing() {
 }
 
 #[test]
-fn a_subscription_that_is_gone_gets_nothing_and_comes_back_empty() {
+fn a_recreated_subscription_is_empty() {
     let mut world = World::topic(&[A, B]);
     world.send("t", "1");
     world.delete(B);
@@ -84,7 +84,7 @@ fn a_subscription_that_is_gone_gets_nothing_and_comes_back_empty() {
 }
 
 #[test]
-fn one_that_goes_while_the_topic_publishes_gets_nothing() {
+fn a_subscription_deleted_during_publishing_gets_no_messages() {
     let mut world = World::topic(&[A, B]);
     world.interrupt_before(B, |world| world.delete(B));
     world.send("t", "1");
@@ -97,7 +97,7 @@ fn one_that_goes_while_the_topic_publishes_gets_nothing() {
 }
 
 #[test]
-fn one_that_comes_while_the_topic_publishes_gets_what_is_sent_after_it() {
+fn a_subscription_created_during_publishing_gets_later_messages() {
     let mut world = World::topic(&[A]);
     world.interrupt_before(A, |world| {
         world.subscribe(B, |_| {});
@@ -109,7 +109,7 @@ fn one_that_comes_while_the_topic_publishes_gets_what_is_sent_after_it() {
 }
 
 #[test]
-fn what_is_sent_while_the_topic_publishes_comes_behind() {
+fn a_message_sent_during_publishing_is_published_after_it() {
     let mut world = World::topic(&[A, B]);
     world.interrupt_before(B, |world| {
         world.send("t", "2");
@@ -121,7 +121,7 @@ fn what_is_sent_while_the_topic_publishes_comes_behind() {
 }
 
 #[test]
-fn a_topic_that_goes_while_it_publishes_is_not_missed() {
+fn a_topic_deleted_during_publishing_still_publishes() {
     let mut world = World::topic(&[A]);
     world.interrupt_before(A, |world| world.remove_alone("t"));
     let id = message("1").message(&mut crate::bus::Counting(0));
@@ -134,7 +134,7 @@ fn a_topic_that_goes_while_it_publishes_is_not_missed() {
 }
 
 #[test]
-fn a_topic_holds_nothing_once_it_has_published() {
+fn a_topic_is_empty_after_publishing() {
     let mut world = World::topic(&[A, B]);
     world.send("t", "1");
     assert_eq!(
@@ -148,7 +148,7 @@ fn a_topic_holds_nothing_once_it_has_published() {
 }
 
 #[test]
-fn the_timeline_shows_which_rule_matched_and_that_the_topic_is_done() {
+fn events_show_the_matched_rule_and_the_publication() {
     let mut world = World::topic(&[A]);
     world.send("t", "1");
     let kinds: Vec<EventKind> = world.events.iter().map(|event| event.kind).collect();
@@ -165,7 +165,7 @@ fn the_timeline_shows_which_rule_matched_and_that_the_topic_is_done() {
 }
 
 #[test]
-fn every_entity_knows_what_it_is() {
+fn every_entity_has_its_kind() {
     let mut world = World::topic(&[A]);
     world.declare("q", crate::bus::rules());
     let kinds = ["t", A, "q"].map(|name| world.entity(name).kind());
@@ -179,7 +179,7 @@ fn every_entity_knows_what_it_is() {
 }
 
 #[test]
-fn a_disabled_topic_accepts_nothing() {
+fn a_disabled_topic_refuses_messages() {
     for status in [EntityStatus::Disabled, EntityStatus::SendDisabled] {
         let mut world = World::topic(&[A]);
         world.update("t", |topic| topic.status = status);
@@ -192,7 +192,7 @@ fn a_disabled_topic_accepts_nothing() {
 }
 
 #[test]
-fn a_disabled_subscription_gets_messages_and_hands_out_none() {
+fn a_disabled_subscription_gets_messages_and_delivers_none() {
     for status in [EntityStatus::Disabled, EntityStatus::ReceiveDisabled] {
         let mut world = World::topic(&[A]);
         world.update(A, |subscription| subscription.status = status);
@@ -205,7 +205,7 @@ fn a_disabled_subscription_gets_messages_and_hands_out_none() {
 }
 
 #[test]
-fn a_lock_in_one_subscription_concerns_no_other() {
+fn a_lock_in_one_subscription_does_not_affect_others() {
     let mut world = World::topic(&[A, B]);
     world.send("t", "1");
     world

@@ -31,7 +31,7 @@ fn acted(action: &str) -> World {
 }
 
 #[test]
-fn a_subscription_forwards_in_order_and_keeps_nothing() {
+fn a_subscription_forwards_all_messages_in_order() {
     let mut world = world();
     let messages: Vec<_> = ["1", "2", "3"].map(message).into();
     world.post_all("t", &messages).unwrap();
@@ -45,7 +45,7 @@ fn a_subscription_forwards_in_order_and_keeps_nothing() {
 }
 
 #[test]
-fn a_queue_forwards_to_a_topic_whose_rules_apply() {
+fn the_rules_of_a_topic_apply_to_forwarded_messages() {
     let mut world = World::topic(&[A]);
     world.select(B, [rule("r", sql("n = 1"))]);
     world.declare("q", rules().forward_to("t"));
@@ -72,7 +72,7 @@ fn chain_of_topics() -> World {
 }
 
 #[test]
-fn a_subscription_counts_as_a_forwarder_and_its_topic_does_not() {
+fn a_forward_from_a_subscription_is_one_hop() {
     let mut world = chain_of_topics();
     world.send("t1", "four hops");
     assert_eq!(world.queued("t5/Subscriptions/s"), ["four hops"]);
@@ -85,7 +85,7 @@ fn a_subscription_counts_as_a_forwarder_and_its_topic_does_not() {
 }
 
 #[test]
-fn a_topic_among_queues_does_not_count() {
+fn publishing_by_a_topic_does_not_count_as_a_hop() {
     let mut world = World::topic(&[]);
     for (from, to) in [("q1", "q2"), ("q2", "q3"), ("q3", "t"), ("q4", "q5")] {
         world.declare(from, rules().forward_to(to));
@@ -103,7 +103,7 @@ fn a_topic_among_queues_does_not_count() {
 }
 
 #[test]
-fn a_circle_ends_when_its_hops_are_used_up() {
+fn a_forwarding_cycle_through_topics_ends_at_the_hop_limit() {
     let mut world = World::topic(&[]);
     world.subscribe(A, |own| own.forward_to = path("t"));
     world.send("t", "1");
@@ -112,7 +112,7 @@ fn a_circle_ends_when_its_hops_are_used_up() {
 }
 
 #[test]
-fn what_cannot_be_forwarded_is_a_transfer_dead_message_of_the_subscription() {
+fn a_failed_forward_is_a_transfer_dead_letter_of_the_subscription() {
     let mut world = world();
     world.update("q", |queue| queue.status = EntityStatus::Disabled);
     world.send("t", "1");
@@ -127,7 +127,7 @@ fn what_cannot_be_forwarded_is_a_transfer_dead_message_of_the_subscription() {
 }
 
 #[test]
-fn a_disabled_topic_refuses_what_is_forwarded_to_it() {
+fn a_disabled_topic_refuses_forwarded_messages() {
     let mut world = World::topic(&[A]);
     world.declare("q", rules().forward_to("t"));
     world.update("t", |topic| topic.status = EntityStatus::SendDisabled);
@@ -136,15 +136,15 @@ fn a_disabled_topic_refuses_what_is_forwarded_to_it() {
 }
 
 #[test]
-fn dead_letters_of_a_subscription_say_where_they_come_from() {
+fn a_forwarded_dead_letter_has_its_subscription_as_source() {
     let mut world = World::topic(&[A]);
-    world.declare("graves", rules());
+    world.declare("failed", rules());
     world.update(A, |own| {
-        own.forward_dead_lettered_messages_to = path("graves")
+        own.forward_dead_lettered_messages_to = path("failed")
     });
     world.send("t", "1");
     world.dead_letter_next(A, "tired");
-    let (properties, message) = world.the_only("graves", SubQueue::Active);
+    let (properties, message) = world.the_only("failed", SubQueue::Active);
     let source = annotation(&message, &properties, "x-opt-deadletter-source");
     assert_eq!(source.as_deref(), Some(A));
     assert_eq!(text(&message, "DeadLetterReason").as_deref(), Some("tired"));
@@ -152,7 +152,7 @@ fn dead_letters_of_a_subscription_say_where_they_come_from() {
 }
 
 #[test]
-fn a_schedule_that_an_action_sets_counts_after_the_next_hop() {
+fn a_schedule_set_by_an_action_applies_after_the_forward() {
     let due = START + secs(100);
     let when = Value::instant(due.as_millis());
     let action = "SET sys.ScheduledEnqueueTimeUtc = due";
@@ -175,7 +175,7 @@ fn a_schedule_that_an_action_sets_counts_after_the_next_hop() {
 }
 
 #[test]
-fn a_message_id_that_an_action_sets_counts_after_the_next_hop() {
+fn a_message_id_set_by_an_action_applies_after_the_forward() {
     let mut world = acted("SET sys.MessageId = 'same'");
     world.delete("q");
     world.declare("q", rules().duplicate_detection(secs(60)));
@@ -185,7 +185,7 @@ fn a_message_id_that_an_action_sets_counts_after_the_next_hop() {
 }
 
 #[test]
-fn the_window_of_a_message_that_is_scheduled_by_an_action_counts_from_its_time() {
+fn the_duplicate_window_counts_from_a_time_set_by_an_action() {
     let due = START + secs(100);
     let when = Value::instant(due.as_millis());
     let mut world = acted("SET sys.ScheduledEnqueueTimeUtc = due");
@@ -200,7 +200,7 @@ fn the_window_of_a_message_that_is_scheduled_by_an_action_counts_from_its_time()
 }
 
 #[test]
-fn a_session_that_an_action_sets_goes_with_the_message() {
+fn a_session_id_set_by_an_action_is_forwarded() {
     let mut world = acted("SET sys.SessionId = 's'");
     world.send("t", "1");
     let (_, message) = world.the_only("q", SubQueue::Active);
@@ -208,7 +208,7 @@ fn a_session_that_an_action_sets_goes_with_the_message() {
 }
 
 #[test]
-fn rules_of_a_second_topic_see_what_the_first_has_changed() {
+fn rules_of_a_second_topic_see_changes_of_the_first() {
     let mut world = World::topic(&[]);
     world.declare_topic("u", |_| {});
     let end = "u/Subscriptions/s";
@@ -230,7 +230,7 @@ const FORGED: [u8; 40] = [
 ];
 
 #[test]
-fn filters_see_where_a_dead_letter_comes_from_and_not_what_its_sender_says() {
+fn filters_see_the_true_source_of_a_forwarded_dead_letter() {
     let mut world = World::topic(&[]);
     world.select(A, [rule("r", sql("sys.DeadLetterSource = 'q'"))]);
     world.send_encoded("t", &FORGED);
@@ -242,7 +242,7 @@ fn filters_see_where_a_dead_letter_comes_from_and_not_what_its_sender_says() {
 }
 
 #[test]
-fn a_message_that_an_action_scheduled_keeps_the_number_of_its_origin() {
+fn a_message_scheduled_by_an_action_keeps_its_enqueued_number() {
     let mut world = World::topic(&[]);
     let action = "SET sys.ScheduledEnqueueTimeUtc = due";
     world.subscribe_by(

@@ -15,7 +15,7 @@ use crate::bus::{START, message, millis, secs};
 use crate::world::{World, acting, rule, sql};
 
 #[test]
-fn scheduled_messages_stay_at_the_topic_until_their_time() {
+fn a_topic_holds_scheduled_messages_until_their_time() {
     let mut world = World::topic(&[A]);
     world
         .post("t", &message("1").scheduled_at(START + secs(10)))
@@ -40,7 +40,7 @@ fn scheduled_messages_stay_at_the_topic_until_their_time() {
 }
 
 #[test]
-fn they_are_filtered_when_they_become_active() {
+fn scheduled_messages_of_a_topic_are_filtered_at_activation() {
     let mut world = World::topic(&[A]);
     let sent = message("1").property("n", &Value::Signed(1));
     world
@@ -66,7 +66,7 @@ fn scheduled_messages_can_be_cancelled_at_the_topic() {
 }
 
 #[test]
-fn several_that_become_active_together_come_in_the_order_of_their_times() {
+fn messages_activated_together_have_the_order_of_their_times() {
     let mut world = World::topic(&[A]);
     for (id, after) in [("3", 3), ("1", 1), ("2", 2)] {
         world
@@ -79,7 +79,7 @@ fn several_that_become_active_together_come_in_the_order_of_their_times() {
 }
 
 #[test]
-fn a_duplicate_is_dropped_once_for_all_subscriptions() {
+fn a_topic_drops_a_duplicate_for_all_subscriptions() {
     let mut world = World::new();
     world.declare_topic("t", |topic| {
         topic.requires_duplicate_detection = true;
@@ -103,7 +103,7 @@ fn a_duplicate_is_dropped_once_for_all_subscriptions() {
 }
 
 #[test]
-fn a_topic_is_full_when_what_it_holds_is_too_much() {
+fn scheduled_messages_fill_a_topic() {
     let mut world = World::new();
     world.declare_topic("t", |topic| topic.max_size_in_megabytes = 1024);
     world.subscribe(A, |_| {});
@@ -133,7 +133,7 @@ fn a_topic_is_full_when_what_it_holds_is_too_much() {
 }
 
 #[test]
-fn an_update_leaves_rules_and_scheduled_messages_alone() {
+fn an_update_of_a_topic_keeps_rules_and_scheduled_messages() {
     let mut world = World::topic(&[A]);
     world
         .post("t", &message("1").scheduled_at(START + secs(10)))
@@ -145,7 +145,7 @@ fn an_update_leaves_rules_and_scheduled_messages_alone() {
 }
 
 #[test]
-fn an_update_while_the_topic_publishes_changes_nothing_for_what_is_on_its_way() {
+fn an_update_during_publishing_applies_to_later_messages() {
     let mut world = World::topic(&[A, B]);
     world.interrupt_before(B, |world| {
         world.update("t", |topic| {
@@ -160,7 +160,7 @@ fn an_update_while_the_topic_publishes_changes_nothing_for_what_is_on_its_way() 
 }
 
 #[test]
-fn subscriptions_lose_their_locks_on_request() {
+fn subscription_locks_can_be_ended_on_request() {
     let mut world = World::topic(&[A]);
     world.send("t", "1");
     let taken = world
@@ -175,7 +175,7 @@ fn subscriptions_lose_their_locks_on_request() {
 }
 
 #[test]
-fn subscriptions_of_a_partitioned_topic_have_its_partitions_in_their_numbers() {
+fn copies_of_a_partitioned_topic_have_its_partition_in_their_numbers() {
     let mut world = World::new();
     world.declare_topic("t", |topic| topic.enable_partitioning = true);
     world.subscribe(A, |_| {});
@@ -208,7 +208,7 @@ fn expiry(world: &mut World) -> Option<Timestamp> {
 }
 
 #[test]
-fn of_three_times_to_live_the_smallest_counts() {
+fn the_smallest_of_three_times_to_live_applies() {
     let table = [
         [None, None, None, None],
         [None, None, Some(50), Some(50)],
@@ -234,7 +234,7 @@ fn of_three_times_to_live_the_smallest_counts() {
 }
 
 #[test]
-fn a_copy_leaves_at_its_instant_and_others_stay() {
+fn each_copy_expires_at_its_own_instant() {
     let mut world = world(Some(30), Some(20));
     world.subscribe(B, |own| own.dead_lettering_on_message_expiration = true);
     world.send("t", "1");
@@ -253,7 +253,7 @@ fn a_copy_leaves_at_its_instant_and_others_stay() {
 }
 
 #[test]
-fn the_topics_ceiling_does_not_go_on_with_the_copy() {
+fn the_topics_time_to_live_does_not_apply_after_a_forward() {
     let mut world = world(Some(30), None);
     world.declare("q", crate::bus::rules());
     world.update(A, |own| own.forward_to = Some("q".parse().unwrap()));
@@ -270,7 +270,7 @@ fn the_topics_ceiling_does_not_go_on_with_the_copy() {
 }
 
 #[test]
-fn a_dead_letter_shows_what_its_sender_gave() {
+fn a_dead_letter_shows_the_time_to_live_of_its_sender() {
     let mut world = world(Some(30), None);
     world.subscribe(B, |own| own.dead_lettering_on_message_expiration = true);
     world
@@ -286,7 +286,7 @@ fn a_dead_letter_shows_what_its_sender_gave() {
 }
 
 #[test]
-fn a_changed_ceiling_of_the_topic_concerns_what_is_sent_later() {
+fn a_changed_time_to_live_of_a_topic_applies_to_later_messages() {
     let mut world = world(Some(30), None);
     world.send("t", "1");
     world.update("t", |topic| {
@@ -300,7 +300,7 @@ fn a_changed_ceiling_of_the_topic_concerns_what_is_sent_later() {
 }
 
 #[test]
-fn a_scheduled_message_begins_to_live_when_it_is_published() {
+fn the_time_to_live_at_a_topic_begins_at_activation() {
     let mut world = world(Some(30), None);
     world
         .post("t", &message("1").scheduled_at(START + secs(100)))
@@ -312,7 +312,7 @@ fn a_scheduled_message_begins_to_live_when_it_is_published() {
 }
 
 #[test]
-fn nothing_expires_differently_because_the_subscription_is_disabled() {
+fn messages_of_a_disabled_subscription_expire() {
     let mut world = world(Some(30), None);
     world.update(A, |own| own.status = EntityStatus::Disabled);
     world.send("t", "1");

@@ -59,7 +59,7 @@ const USES: [(&str, Use); 5] = [
 ];
 
 #[test]
-fn messages_that_arrive_do_not_keep_a_subscription() {
+fn arriving_messages_do_not_keep_an_idle_subscription() {
     let mut world = subscription();
     for id in ["1", "2", "3"] {
         world.advance(secs(99));
@@ -75,7 +75,7 @@ fn messages_that_arrive_do_not_keep_a_subscription() {
 }
 
 #[test]
-fn every_use_keeps_a_subscription() {
+fn every_use_restarts_the_idle_time_of_a_subscription() {
     for (name, used) in USES {
         let mut world = subscription();
         world.advance(secs(IDLE) - millis(1));
@@ -88,7 +88,7 @@ fn every_use_keeps_a_subscription() {
 }
 
 #[test]
-fn every_use_of_a_subscription_keeps_its_topic() {
+fn every_use_of_a_subscription_restarts_the_idle_time_of_its_topic() {
     for (name, used) in USES {
         let mut world = topic();
         world.advance(secs(IDLE - 100));
@@ -108,7 +108,7 @@ fn every_use_of_a_subscription_keeps_its_topic() {
 }
 
 #[test]
-fn sends_and_updates_keep_a_topic() {
+fn sends_and_updates_restart_the_idle_time_of_a_topic() {
     let uses: [(&str, Use); 2] = [
         ("send", |world| {
             world.send("t", "1");
@@ -129,7 +129,7 @@ fn sends_and_updates_keep_a_topic() {
 }
 
 #[test]
-fn a_scheduled_message_keeps_its_topic_until_it_is_published() {
+fn a_scheduled_message_keeps_an_idle_topic_until_it_is_published() {
     let mut world = topic();
     world
         .post("t", &message("1").scheduled_at(START + secs(1000)))
@@ -143,7 +143,7 @@ fn a_scheduled_message_keeps_its_topic_until_it_is_published() {
 }
 
 #[test]
-fn a_receiver_that_waits_keeps_its_subscription_and_the_topic() {
+fn a_waiting_receiver_keeps_its_idle_subscription_and_topic() {
     for mut world in [subscription(), topic()] {
         let waiting = wait_at_a(&mut world);
         world.advance(secs(10 * IDLE));
@@ -162,7 +162,7 @@ fn a_receiver_that_waits_keeps_its_subscription_and_the_topic() {
 }
 
 #[test]
-fn a_topic_that_is_used_by_way_of_a_subscription_takes_what_is_sent_before_its_timer_fires() {
+fn a_topic_used_through_a_subscription_accepts_a_later_send() {
     let mut world = topic();
     world.advance(secs(IDLE - 100));
     world.receive(A);
@@ -173,7 +173,7 @@ fn a_topic_that_is_used_by_way_of_a_subscription_takes_what_is_sent_before_its_t
 }
 
 #[test]
-fn what_is_sent_to_a_topic_that_was_idle_is_not_lost() {
+fn a_send_to_a_topic_past_its_idle_time_is_delivered_or_refused() {
     let mut world = topic();
     world.now = world.now + secs(IDLE);
     let sent = world.post("t", &message("1"));
@@ -182,7 +182,7 @@ fn what_is_sent_to_a_topic_that_was_idle_is_not_lost() {
 }
 
 #[test]
-fn forwarding_keeps_a_subscription() {
+fn a_forwarding_subscription_is_never_idle() {
     let mut world = World::topic(&[]);
     world.declare("q", crate::bus::rules());
     world.subscribe(A, |own| {
@@ -194,7 +194,7 @@ fn forwarding_keeps_a_subscription() {
 }
 
 #[test]
-fn one_of_two_subscriptions_goes_alone() {
+fn an_idle_subscription_is_deleted_without_the_others() {
     let mut world = subscription();
     world.subscribe(B, |_| {});
     world.advance(secs(IDLE));
@@ -209,7 +209,7 @@ fn one_of_two_subscriptions_goes_alone() {
 }
 
 #[test]
-fn a_subscription_whose_topic_went_while_it_was_created_goes_too() {
+fn a_subscription_created_during_the_deletion_of_its_topic_is_deleted() {
     let mut world = topic();
     world.remove_alone("t");
     world.subscribe("t/Subscriptions/late", |_| {});

@@ -198,7 +198,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn every_subscription_holds_what_its_rules_call_for(
+    fn every_subscription_holds_the_messages_its_rules_match(
         keeps in any::<bool>(),
         rules in prop::collection::vec(prop::collection::vec(chosen(), 0..5), 3),
         numbers in prop::collection::vec(0..6i64, 0..150),

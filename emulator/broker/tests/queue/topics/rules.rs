@@ -43,7 +43,7 @@ fn rules_without_action_share_one_copy() {
 }
 
 #[test]
-fn every_rule_with_an_action_makes_a_copy_of_its_own() {
+fn every_rule_with_an_action_creates_its_own_copy() {
     let mut world = World::topic(&[]);
     world.select(
         A,
@@ -68,7 +68,7 @@ fn every_rule_with_an_action_makes_a_copy_of_its_own() {
 }
 
 #[test]
-fn the_copies_of_one_message_keep_its_place_among_others() {
+fn copies_of_one_message_keep_its_order_among_others() {
     let mut world = World::topic(&[]);
     let red = acting("red", Filter::True, "SET color = 'red'");
     world.select(A, [rule("plain", Filter::True), red]);
@@ -78,7 +78,7 @@ fn the_copies_of_one_message_keep_its_place_among_others() {
 }
 
 #[test]
-fn sql_and_correlation_see_the_message_as_it_stands_at_the_topic() {
+fn filters_see_the_sequence_number_of_the_topic() {
     let mut world = World::topic(&[]);
     world.select(
         A,
@@ -108,7 +108,7 @@ fn a_forwarded_message_has_the_number_of_the_topic_in_filters() {
 }
 
 #[test]
-fn changed_rules_hold_for_later_messages() {
+fn changed_rules_apply_to_later_messages() {
     let mut world = World::topic(&[A]);
     world.send("t", "1");
     world.remove_rule(A, "$default").unwrap();
@@ -128,7 +128,7 @@ fn changed_rules_hold_for_later_messages() {
 }
 
 #[test]
-fn a_rule_that_is_removed_while_the_topic_publishes_still_counts() {
+fn a_rule_removed_during_publishing_still_applies_to_that_message() {
     let mut world = World::topic(&[A, B]);
     world.interrupt_before(A, |world| world.remove_rule(B, "$Default").unwrap());
     world.send("t", "1");
@@ -137,7 +137,7 @@ fn a_rule_that_is_removed_while_the_topic_publishes_still_counts() {
 }
 
 #[test]
-fn names_are_unique_without_regard_to_case() {
+fn rule_names_are_unique_case_insensitively() {
     let mut world = World::topic(&[A, B]);
     world.add_rule(A, rule("Mine", Filter::False)).unwrap();
     let refused = world.add_rule(A, rule("mINE", Filter::True));
@@ -155,7 +155,7 @@ fn names_are_unique_without_regard_to_case() {
 }
 
 #[test]
-fn a_subscription_that_is_gone_takes_no_rule() {
+fn a_rule_cannot_be_added_to_a_deleted_subscription() {
     let mut world = World::topic(&[A]);
     let path = servicebus_broker::EntityPath::of_address(B).unwrap();
     let added = world.operate("t", |entity, cx| {
@@ -167,7 +167,7 @@ fn a_subscription_that_is_gone_takes_no_rule() {
 }
 
 #[test]
-fn a_condition_reads_what_the_broker_says_of_a_message() {
+fn a_condition_reads_system_properties_of_the_broker() {
     for condition in [
         "sys.ExpiresAtUtc > sys.EnqueuedTimeUtc",
         "sys.Size > 0",
@@ -181,7 +181,7 @@ fn a_condition_reads_what_the_broker_says_of_a_message() {
 }
 
 #[test]
-fn a_condition_reads_whether_its_sender_wants_a_message_kept_safe() {
+fn a_condition_reads_the_durable_flag_of_the_header() {
     // A header with nothing but `durable` in it.
     let header = |durable: u8| [0x00, 0x53, 0x70, 0xc0, 0x02, 0x01, durable];
     for (durable, selected) in [(0x41, 0), (0x42, 1), (0x40, 0)] {

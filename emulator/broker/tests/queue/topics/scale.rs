@@ -58,7 +58,7 @@ fn a_hundred_thousand_correlation_filters_select_one_message_each() {
 }
 
 #[test]
-fn rules_that_come_and_go_one_by_one_leave_nothing_behind() {
+fn rules_added_and_removed_one_by_one_leave_no_index_entries() {
     let mut world = World::topic(&[]);
     world.select(&name(0), []);
     let path = EntityPath::of_address(&name(0)).unwrap();
@@ -102,7 +102,7 @@ fn a_topic_has_at_most_two_thousand_sql_filters_among_its_subscriptions() {
 }
 
 #[test]
-fn a_rule_is_replaced_whole_or_not_at_all() {
+fn a_rule_replacement_is_atomic() {
     let mut world = World::topic(&[]);
     let full = (0..2_000).map(|at| rule(&at.to_string(), sql("a = 1")));
     world.select(&name(0), full);
@@ -124,7 +124,7 @@ fn a_rule_is_replaced_whole_or_not_at_all() {
 }
 
 #[test]
-fn many_rules_may_change_while_the_topic_publishes_by_them() {
+fn many_rules_may_change_during_publishing() {
     let mut world = World::topic(&[]);
     world.select(&name(0), (0..20_000).map(on_number));
     for number in 0..10 {

@@ -122,7 +122,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn a_transaction_is_all_or_nothing(
+    fn random_transactions_apply_completely_or_not_at_all(
         releases in any::<bool>(),
         steps in prop::collection::vec(step(), 1..200),
     ) {

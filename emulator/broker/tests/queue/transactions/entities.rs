@@ -8,7 +8,7 @@ use servicebus_broker::{
 };
 
 use crate::bus::{START, message, rules, secs};
-use crate::world::{World, abandon, bury};
+use crate::world::{World, abandon, dead_lettered};
 
 fn second(first: &str, second: &str) -> TransactError {
     TransactError::SecondEntity {
@@ -18,7 +18,7 @@ fn second(first: &str, second: &str) -> TransactError {
 }
 
 #[test]
-fn a_second_queue_is_refused_and_the_first_goes_on() {
+fn a_transaction_refuses_a_second_queue_and_stays_usable() {
     let mut world = World::new();
     for name in ["a", "b"] {
         world.declare(name, rules());
@@ -52,7 +52,12 @@ fn a_topic_and_its_subscriptions_are_one_entity() {
     let mut transaction = world.transaction();
     let settled = world.complete_in(&mut transaction, "t/Subscriptions/one", &one);
     settled.unwrap();
-    let settled = world.settle_in(&mut transaction, "t/Subscriptions/two", &two, bury("why"));
+    let settled = world.settle_in(
+        &mut transaction,
+        "t/Subscriptions/two",
+        &two,
+        dead_lettered("why"),
+    );
     settled.unwrap();
     world.send_in(&mut transaction, "t", "b");
     for name in ["t/Subscriptions/one", "t/Subscriptions/two"] {
@@ -66,7 +71,7 @@ fn a_topic_and_its_subscriptions_are_one_entity() {
 }
 
 #[test]
-fn one_lost_lock_of_one_subscription_stops_everything() {
+fn a_lost_lock_in_one_subscription_fails_the_transaction() {
     let mut world = World::topic(&["t/Subscriptions/one", "t/Subscriptions/two"]);
     world.send("t", "a");
     let one = world.lock("t/Subscriptions/one");
@@ -87,7 +92,7 @@ fn one_lost_lock_of_one_subscription_stops_everything() {
 }
 
 #[test]
-fn a_subscription_of_another_topic_is_another_entity() {
+fn a_transaction_refuses_a_subscription_of_another_topic() {
     let mut world = World::topic(&["t/Subscriptions/one"]);
     world.declare_topic("u", |_| {});
     let mut transaction = world.transaction();
@@ -99,7 +104,7 @@ fn a_subscription_of_another_topic_is_another_entity() {
 }
 
 #[test]
-fn what_is_scheduled_at_a_topic_is_published_when_it_becomes_active() {
+fn a_message_scheduled_at_a_topic_by_a_transaction_is_published() {
     let mut world = World::topic(&["t/Subscriptions/one"]);
     let mut transaction = world.transaction();
     let later = message("a").scheduled_at(START + secs(60));
@@ -130,7 +135,7 @@ fn is_second_partition(result: &Result<(), TransactError>) -> bool {
 }
 
 #[test]
-fn messages_have_the_same_key_and_those_without_go_with_them() {
+fn messages_of_a_transaction_share_a_partition_key() {
     let mut world = world();
     let mut transaction = world.transaction();
     world.send_in(&mut transaction, "q", "none");
@@ -154,7 +159,7 @@ fn messages_have_the_same_key_and_those_without_go_with_them() {
 }
 
 #[test]
-fn locks_belong_to_the_partition_of_their_messages() {
+fn a_transaction_settles_locks_of_its_partition_only() {
     let mut world = world();
     for key in ["one", "two"] {
         let message = message(key).partition_key(key);
@@ -179,7 +184,7 @@ fn locks_belong_to_the_partition_of_their_messages() {
 }
 
 #[test]
-fn subscriptions_of_a_topic_behave_alike() {
+fn transactions_of_partitioned_subscriptions_have_one_partition() {
     let mut world = World::new();
     world.declare_topic("t", |topic| topic.enable_partitioning = true);
     let names = ["t/Subscriptions/one", "t/Subscriptions/two"];
@@ -203,7 +208,7 @@ fn subscriptions_of_a_topic_behave_alike() {
 }
 
 #[test]
-fn numbers_of_scheduled_messages_show_the_partition() {
+fn messages_scheduled_by_a_transaction_have_the_partition_in_their_numbers() {
     let mut world = world();
     let mut transaction = world.transaction();
     let later = message("a")
@@ -219,7 +224,7 @@ fn numbers_of_scheduled_messages_show_the_partition() {
 }
 
 #[test]
-fn a_message_that_passes_through_has_a_key_for_that() {
+fn a_send_via_message_has_its_own_via_partition_key() {
     let mut world = world();
     world.declare("out", rules().partitioned());
     let mut transaction = world.transaction();
@@ -247,7 +252,7 @@ fn world_with_session() -> (World, Delivery, ReceiverId) {
 }
 
 #[test]
-fn a_message_without_session_is_refused_at_once() {
+fn a_transaction_refuses_a_message_without_session_id_at_once() {
     let (mut world, ..) = world_with_session();
     let mut transaction = world.transaction();
     let refused = world.post_in(&mut transaction, "q", &[message("x")]);
@@ -257,7 +262,7 @@ fn a_message_without_session_is_refused_at_once() {
 }
 
 #[test]
-fn what_is_settled_and_sent_in_a_session_happens_together_and_in_order() {
+fn a_transaction_settles_and_sends_in_a_session_in_order() {
     let (mut world, locked, holder) = world_with_session();
     let mut transaction = world.transaction();
     let settled = world.settle_in(&mut transaction, "q", &locked, abandon());
@@ -277,7 +282,7 @@ fn what_is_settled_and_sent_in_a_session_happens_together_and_in_order() {
 }
 
 #[test]
-fn a_client_that_loses_the_session_commits_nothing() {
+fn a_commit_after_a_lost_session_fails() {
     let losses: [fn(&mut World, ReceiverId); 4] = [
         |world, _| world.advance(secs(60)),
         |world, id| {
@@ -308,7 +313,7 @@ fn a_client_that_loses_the_session_commits_nothing() {
 }
 
 #[test]
-fn a_renewed_session_keeps_what_is_enlisted() {
+fn a_renewed_session_lock_keeps_enlisted_settlements() {
     let (mut world, locked, _) = world_with_session();
     let mut transaction = world.transaction();
     world.complete_in(&mut transaction, "q", &locked).unwrap();
@@ -325,7 +330,7 @@ fn a_renewed_session_keeps_what_is_enlisted() {
 }
 
 #[test]
-fn what_passes_through_needs_no_session_and_belongs_to_none() {
+fn send_via_messages_need_no_session_id() {
     let (mut world, ..) = world_with_session();
     world.declare("out", rules());
     let mut transaction = world.transaction();
@@ -341,7 +346,7 @@ fn what_passes_through_needs_no_session_and_belongs_to_none() {
 }
 
 #[test]
-fn a_scheduled_message_joins_its_session_when_it_becomes_active() {
+fn a_message_scheduled_by_a_transaction_joins_its_session() {
     let (mut world, ..) = world_with_session();
     let mut transaction = world.transaction();
     let later = message("c").session("other");

@@ -6,7 +6,7 @@ use crate::bus::{message, rules, secs};
 use crate::world::World;
 
 #[test]
-fn the_hundred_and_first_message_is_refused_and_the_hundred_are_sent() {
+fn a_transaction_sends_at_most_100_messages() {
     let mut world = World::chain(&["q", "other"]);
     world.update("q", |queue| queue.forward_to = None);
     let mut transaction = world.transaction();
@@ -37,7 +37,7 @@ fn the_hundred_and_first_message_is_refused_and_the_hundred_are_sent() {
 }
 
 #[test]
-fn settlements_are_not_counted() {
+fn settlements_do_not_count_towards_the_limit_of_100_messages() {
     let mut world = World::chain(&["q"]);
     let mut transaction = world.transaction();
     for id in 0..150 {
@@ -53,7 +53,7 @@ fn settlements_are_not_counted() {
 }
 
 #[test]
-fn two_minutes_count_from_the_first_operation() {
+fn the_two_minutes_of_a_transaction_begin_at_its_first_operation() {
     let mut world = World::chain(&["q"]);
     let mut transaction = world.transaction();
     world.advance(secs(1000));
@@ -65,7 +65,7 @@ fn two_minutes_count_from_the_first_operation() {
 }
 
 #[test]
-fn what_was_refused_is_no_first_operation() {
+fn a_refused_operation_does_not_start_the_two_minutes() {
     let mut world = World::chain(&["q"]);
     let mut transaction = world.transaction();
     let messages = vec![message("x"); 101];
@@ -77,7 +77,7 @@ fn what_was_refused_is_no_first_operation() {
 }
 
 #[test]
-fn after_two_minutes_nothing_is_enlisted_and_nothing_committed() {
+fn a_transaction_older_than_two_minutes_refuses_work_and_commit() {
     let mut world = World::new();
     let mut slow = rules();
     slow.queue.lock_duration = secs(300);
@@ -97,7 +97,7 @@ fn after_two_minutes_nothing_is_enlisted_and_nothing_committed() {
 }
 
 #[test]
-fn a_lock_is_free_when_the_time_of_its_transaction_is_over() {
+fn a_timed_out_transaction_releases_its_enlisted_locks() {
     let mut world = World::new();
     let mut slow = rules();
     slow.queue.lock_duration = secs(300);
@@ -115,7 +115,7 @@ fn a_lock_is_free_when_the_time_of_its_transaction_is_over() {
 }
 
 #[test]
-fn an_empty_transaction_can_be_committed_whenever() {
+fn an_empty_transaction_can_be_committed_at_any_time() {
     let mut world = World::new();
     let transaction = world.transaction();
     world.advance(secs(1000));
@@ -202,7 +202,7 @@ fn a_rollback_is_recorded_in_each_participating_entity() {
 }
 
 #[test]
-fn names_come_back_as_they_went() {
+fn a_transaction_id_decodes_to_itself() {
     let mut world = World::new();
     let id = world.transaction().id();
     assert_eq!(TransactionId::from_bytes(&id.to_bytes()), Some(id));

@@ -31,7 +31,7 @@ fn settle(world: &mut World, locked: &servicebus_broker::Delivery) -> Result<(),
 }
 
 #[test]
-fn no_other_client_settles_it() {
+fn an_enlisted_lock_cannot_be_settled_otherwise() {
     let (mut world, transaction, locked) = world();
     assert_eq!(settle(&mut world, &locked), Err(SettleError::LockLost));
     let lost = Err(TransactError::Settle(SettleError::LockLost));
@@ -44,7 +44,7 @@ fn no_other_client_settles_it() {
 }
 
 #[test]
-fn it_can_be_renewed_and_ends_like_any_other() {
+fn an_enlisted_lock_can_be_renewed() {
     let (mut world, transaction, locked) = world();
     world.advance(secs(50));
     let tokens = [locked.token];
@@ -69,7 +69,7 @@ fn is_as_if_abandoned(world: &mut World, error: &CommitError) {
 }
 
 #[test]
-fn one_that_ends_before_the_commit_fails_it() {
+fn an_enlisted_lock_that_expires_fails_the_commit() {
     let (mut world, transaction, _) = world();
     world.advance(secs(60));
     let error = world.commit(transaction).unwrap_err();
@@ -77,7 +77,7 @@ fn one_that_ends_before_the_commit_fails_it() {
 }
 
 #[test]
-fn one_that_ended_while_no_timer_fired_fails_it() {
+fn an_enlisted_lock_that_expires_before_the_timer_fails_the_commit() {
     let (mut world, transaction, _) = world();
     world.now = START + secs(60);
     let error = world.commit(transaction).unwrap_err();
@@ -85,7 +85,7 @@ fn one_that_ended_while_no_timer_fired_fails_it() {
 }
 
 #[test]
-fn one_that_is_lost_by_an_update_or_by_order_fails_it() {
+fn an_enlisted_lock_ended_by_update_or_request_fails_the_commit() {
     let losses: [Change; 2] = [
         |world| world.update("q", |queue| queue.max_delivery_count = 5),
         |world| world.operate("q", |entity, cx| entity.lose_locks(cx)),
@@ -99,7 +99,7 @@ fn one_that_is_lost_by_an_update_or_by_order_fails_it() {
 }
 
 #[test]
-fn one_that_is_lost_and_taken_anew_fails_it_and_stays_with_its_new_holder() {
+fn an_enlisted_lock_taken_by_another_receiver_fails_the_commit() {
     let (mut world, transaction, _) = world();
     world.advance(secs(60));
     let again = world.lock("q");
@@ -109,7 +109,7 @@ fn one_that_is_lost_and_taken_anew_fails_it_and_stays_with_its_new_holder() {
 }
 
 #[test]
-fn one_that_is_lost_fails_it_although_the_next_of_the_same_message_is_enlisted_too() {
+fn a_lost_lock_fails_the_commit_although_its_successor_is_enlisted() {
     let (mut world, mut transaction, _) = world();
     world.advance(secs(60));
     let again = world.lock("q");
@@ -121,7 +121,7 @@ fn one_that_is_lost_fails_it_although_the_next_of_the_same_message_is_enlisted_t
 }
 
 #[test]
-fn one_that_goes_with_a_reset_or_with_its_queue_fails_it() {
+fn a_reset_or_deletion_of_the_queue_fails_the_commit() {
     let (mut world, transaction, _) = world();
     world.operate("q", |entity, cx| entity.reset(cx));
     let error = world.commit(transaction).unwrap_err();
@@ -134,7 +134,7 @@ fn one_that_goes_with_a_reset_or_with_its_queue_fails_it() {
 }
 
 #[test]
-fn one_that_a_closed_link_leaves_runs_on_or_ends_as_the_namespace_says() {
+fn a_detach_keeps_or_ends_an_enlisted_lock_as_configured() {
     let mut world = World::new();
     world.declare("q", rules().release_on_detach());
     world.send("q", "a");
@@ -157,7 +157,7 @@ fn one_that_a_closed_link_leaves_runs_on_or_ends_as_the_namespace_says() {
 }
 
 #[test]
-fn a_rollback_leaves_the_message_locked_and_its_count_as_it_was() {
+fn a_rollback_leaves_lock_and_delivery_count_unchanged() {
     let (mut world, transaction, locked) = world();
     world.roll_back(transaction);
     assert!(world.receive("q").is_none());
@@ -171,7 +171,7 @@ fn a_rollback_leaves_the_message_locked_and_its_count_as_it_was() {
 }
 
 #[test]
-fn a_commit_that_fails_frees_the_other_locks() {
+fn a_failed_commit_releases_the_other_enlisted_locks() {
     let mut world = World::chain(&["q"]);
     world.send("q", "a");
     world.send("q", "b");

@@ -18,7 +18,7 @@ fn world() -> World {
 }
 
 #[test]
-fn nothing_is_seen_before_the_commit() {
+fn messages_are_invisible_before_the_commit() {
     let mut world = world();
     let mut transaction = world.transaction();
     world.send_in(&mut transaction, "q", "a");
@@ -30,7 +30,7 @@ fn nothing_is_seen_before_the_commit() {
 }
 
 #[test]
-fn a_waiting_receiver_is_woken_by_the_commit_and_gets_all_of_it() {
+fn a_commit_delivers_all_messages_to_a_waiting_receiver() {
     let mut world = world();
     let (id, store) = (ReceiverId(500), SubQueue::Active);
     let mut taken = Vec::new();
@@ -51,7 +51,7 @@ fn a_waiting_receiver_is_woken_by_the_commit_and_gets_all_of_it() {
 }
 
 #[test]
-fn nothing_comes_of_what_is_rolled_back_or_forgotten() {
+fn messages_of_rolled_back_or_dropped_transactions_are_discarded() {
     let mut world = world();
     let mut transaction = world.transaction();
     world.send_in(&mut transaction, "q", "a");
@@ -63,7 +63,7 @@ fn nothing_comes_of_what_is_rolled_back_or_forgotten() {
 }
 
 #[test]
-fn numbers_and_times_are_those_of_the_commit() {
+fn sequence_numbers_and_enqueued_times_are_assigned_at_commit() {
     let mut world = world();
     let mut transaction = world.transaction();
     world.send_in(&mut transaction, "q", "enlisted first");
@@ -81,7 +81,7 @@ fn numbers_and_times_are_those_of_the_commit() {
 }
 
 #[test]
-fn messages_come_in_the_order_in_which_they_were_enlisted_and_together() {
+fn messages_of_a_transaction_are_enqueued_together_in_order() {
     let mut world = world();
     let mut first = world.transaction();
     let mut second = world.transaction();
@@ -98,7 +98,7 @@ fn messages_come_in_the_order_in_which_they_were_enlisted_and_together() {
 }
 
 #[test]
-fn time_to_live_begins_with_the_commit() {
+fn the_time_to_live_begins_at_commit() {
     let mut world = world();
     let mut transaction = world.transaction();
     let short = message("a").time_to_live(secs(10));
@@ -112,7 +112,7 @@ fn time_to_live_begins_with_the_commit() {
 }
 
 #[test]
-fn what_the_entity_does_not_accept_is_refused_at_once_and_the_rest_goes_on() {
+fn a_refused_send_leaves_the_transaction_usable() {
     let mut world = World::new();
     world.declare("q", rules().of_one_megabyte());
     let mut transaction = world.transaction();
@@ -137,7 +137,7 @@ fn what_the_entity_does_not_accept_is_refused_at_once_and_the_rest_goes_on() {
 }
 
 #[test]
-fn what_is_sent_counts_from_then_on_until_the_transaction_is_over() {
+fn uncommitted_messages_count_towards_the_quota() {
     let mut world = World::new();
     world.declare("q", rules().of_one_megabyte());
     let half = |id: &str| message(id).body(600_000);
@@ -171,7 +171,7 @@ fn what_is_sent_counts_from_then_on_until_the_transaction_is_over() {
 }
 
 #[test]
-fn a_disabled_entity_refuses_at_once() {
+fn a_disabled_entity_refuses_a_transactional_send_at_once() {
     let mut world = World::new();
     world.declare("q", rules().status(EntityStatus::SendDisabled));
     let mut transaction = world.transaction();
@@ -182,7 +182,7 @@ fn a_disabled_entity_refuses_at_once() {
 }
 
 #[test]
-fn what_the_entity_does_not_accept_any_more_fails_the_commit() {
+fn a_commit_fails_if_the_entity_refuses_the_messages_meanwhile() {
     let cases: [(Change, &str); 3] = [
         (
             |world| world.update("q", |queue| queue.status = EntityStatus::Disabled),
@@ -213,7 +213,7 @@ fn what_the_entity_does_not_accept_any_more_fails_the_commit() {
 }
 
 #[test]
-fn one_of_the_same_name_gets_nothing_of_what_was_for_the_deleted_one() {
+fn a_recreated_entity_gets_no_messages_for_its_predecessor() {
     let mut world = world();
     let mut transaction = world.transaction();
     world.send_in(&mut transaction, "q", "a");
@@ -226,7 +226,7 @@ fn one_of_the_same_name_gets_nothing_of_what_was_for_the_deleted_one() {
 }
 
 #[test]
-fn duplicates_are_found_at_the_commit() {
+fn duplicates_are_detected_at_commit() {
     let mut world = World::new();
     world.declare("q", rules().duplicate_detection(secs(600)));
     world.send("q", "before");
@@ -240,7 +240,7 @@ fn duplicates_are_found_at_the_commit() {
 }
 
 #[test]
-fn what_was_rolled_back_is_no_duplicate() {
+fn a_rolled_back_message_id_is_not_a_duplicate() {
     let mut world = World::new();
     world.declare("q", rules().duplicate_detection(secs(600)));
     let mut transaction = world.transaction();
@@ -253,7 +253,7 @@ fn what_was_rolled_back_is_no_duplicate() {
 }
 
 #[test]
-fn a_message_of_a_transaction_may_be_for_later() {
+fn a_transaction_may_send_a_scheduled_message() {
     let mut world = world();
     let mut transaction = world.transaction();
     let later = message("a").scheduled_at(START + secs(60));
@@ -276,7 +276,7 @@ fn later(id: &str) -> crate::bus::MessageBuilder {
 }
 
 #[test]
-fn sequence_numbers_are_returned_at_once_and_hold_after_the_commit() {
+fn scheduled_sequence_numbers_are_returned_before_the_commit() {
     let mut world = World::chain(&["q"]);
     world.send("q", "a");
     let mut transaction = world.transaction();
@@ -300,7 +300,7 @@ fn sequence_numbers_are_returned_at_once_and_hold_after_the_commit() {
 }
 
 #[test]
-fn a_rollback_leaves_a_gap() {
+fn a_rollback_leaves_a_gap_in_the_sequence_numbers() {
     let mut world = World::chain(&["q"]);
     let mut transaction = world.transaction();
     world
@@ -313,7 +313,7 @@ fn a_rollback_leaves_a_gap() {
 }
 
 #[test]
-fn what_has_become_due_meanwhile_is_active_at_once() {
+fn a_scheduled_message_due_before_the_commit_is_active_at_once() {
     let mut world = World::chain(&["q"]);
     let mut transaction = world.transaction();
     world
@@ -330,7 +330,7 @@ fn what_has_become_due_meanwhile_is_active_at_once() {
 }
 
 #[test]
-fn a_number_may_come_back_long_after_those_behind_it_have_gone() {
+fn a_commit_may_use_a_number_below_those_already_completed() {
     let mut world = World::chain(&["q"]);
     let mut transaction = world.transaction();
     world
@@ -348,7 +348,7 @@ fn a_number_may_come_back_long_after_those_behind_it_have_gone() {
 }
 
 #[test]
-fn the_number_of_a_duplicate_belongs_to_no_message() {
+fn the_sequence_number_of_a_scheduled_duplicate_is_not_used() {
     let mut world = World::new();
     world.declare("q", rules().duplicate_detection(secs(600)));
     let mut transaction = world.transaction();

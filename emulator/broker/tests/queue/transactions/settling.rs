@@ -5,7 +5,7 @@ use servicebus_broker::{
 };
 
 use crate::bus::{message, rules, text};
-use crate::world::{World, abandon, bury, defer};
+use crate::world::{World, abandon, dead_lettered, defer};
 
 fn world(ids: &[&str]) -> World {
     let mut world = World::chain(&["q"]);
@@ -19,7 +19,7 @@ fn world(ids: &[&str]) -> World {
 fn every_outcome_but_release_waits_for_the_commit() {
     let mut world = world(&["a", "b", "c", "d"]);
     let mut transaction = world.transaction();
-    for outcome in [Outcome::Complete, abandon(), defer(), bury("why")] {
+    for outcome in [Outcome::Complete, abandon(), defer(), dead_lettered("why")] {
         let locked = world.lock("q");
         let settled = world.settle_in(&mut transaction, "q", &locked, outcome);
         settled.unwrap();
@@ -51,7 +51,7 @@ fn a_message_cannot_be_released_in_a_transaction() {
 }
 
 #[test]
-fn receiving_completing_and_sending_happen_together() {
+fn a_transaction_completes_and_sends_atomically() {
     let mut world = world(&["in"]);
     let mut transaction = world.transaction();
     let locked = world.lock("q");
@@ -63,7 +63,7 @@ fn receiving_completing_and_sending_happen_together() {
 }
 
 #[test]
-fn an_abandoned_message_may_reach_its_limit_by_the_commit() {
+fn a_committed_abandon_at_the_delivery_limit_dead_letters() {
     let mut world = World::new();
     world.declare("q", rules().max_delivery_count(1));
     world.send("q", "a");
@@ -76,7 +76,7 @@ fn an_abandoned_message_may_reach_its_limit_by_the_commit() {
 }
 
 #[test]
-fn properties_are_set_by_the_commit() {
+fn a_commit_applies_property_changes() {
     let mut world = world(&["a"]);
     let mut transaction = world.transaction();
     let locked = world.lock("q");
@@ -92,7 +92,7 @@ fn properties_are_set_by_the_commit() {
 }
 
 #[test]
-fn dead_letters_are_settled_in_transactions_too() {
+fn dead_letters_can_be_settled_in_a_transaction() {
     let mut world = world(&["a", "b", "c"]);
     for _ in 0..3 {
         world.dead_letter_next("q", "why");
@@ -115,7 +115,7 @@ fn dead_letters_are_settled_in_transactions_too() {
 }
 
 #[test]
-fn a_dead_letter_cannot_be_dead_lettered_again() {
+fn a_transaction_refuses_to_dead_letter_a_dead_letter() {
     let mut world = world(&["a"]);
     world.dead_letter_next("q", "why");
     let locked = world.take("q", SubQueue::DeadLetter, ReceiveMode::PeekLock);
@@ -125,14 +125,14 @@ fn a_dead_letter_cannot_be_dead_lettered_again() {
         &mut transaction,
         place,
         &[locked.unwrap().token],
-        &bury("again"),
+        &dead_lettered("again"),
     );
     let expected = TransactError::Settle(SettleError::AlreadyDeadLettered);
     assert_eq!(refused, Err(expected));
 }
 
 #[test]
-fn several_locks_are_enlisted_all_or_none() {
+fn a_request_enlists_all_locks_or_none() {
     let mut world = world(&["a", "b", "c"]);
     let mut transaction = world.transaction();
     let tokens = [world.lock("q").token, world.lock("q").token];
@@ -175,7 +175,7 @@ fn a_deferred_message_is_settled_in_a_transaction() {
 }
 
 #[test]
-fn an_entity_that_is_disabled_settles_nothing() {
+fn a_disabled_entity_refuses_transactional_settlements_and_commit() {
     let mut world = world(&["a", "b"]);
     let (first, second) = (world.lock("q"), world.lock("q"));
     let mut transaction = world.transaction();

@@ -8,7 +8,7 @@ use servicebus_broker::{
 };
 
 use crate::bus::{MessageBuilder, START, message, rules, secs};
-use crate::world::{World, bury};
+use crate::world::{World, dead_lettered};
 
 /// What a client does meanwhile.
 type Change = fn(&mut World);
@@ -29,7 +29,7 @@ fn messages(ids: &[&str]) -> Vec<MessageBuilder> {
 }
 
 #[test]
-fn a_message_is_taken_from_one_and_put_into_another() {
+fn a_transaction_completes_in_one_queue_and_sends_to_another() {
     let mut world = world(&["in", "out"]);
     world.send("in", "request");
     let locked = world.lock("in");
@@ -44,7 +44,7 @@ fn a_message_is_taken_from_one_and_put_into_another() {
 }
 
 #[test]
-fn a_rollback_sends_nothing_anywhere() {
+fn a_rollback_discards_send_via_messages() {
     let mut world = world(&["in", "out"]);
     let mut transaction = world.transaction();
     let sent = world.transfer_in(&mut transaction, "in", "out", &messages(&["a"]));
@@ -54,7 +54,7 @@ fn a_rollback_sends_nothing_anywhere() {
 }
 
 #[test]
-fn several_destinations_get_what_is_theirs_in_order() {
+fn each_via_destination_gets_its_messages_in_order() {
     let mut world = world(&["via", "a", "b"]);
     let mut transaction = world.transaction();
     for (to, id) in [("a", "1"), ("b", "2"), ("a", "3"), ("b", "4"), ("a", "5")] {
@@ -69,7 +69,7 @@ fn several_destinations_get_what_is_theirs_in_order() {
 }
 
 #[test]
-fn many_at_once_keep_their_order() {
+fn many_send_via_messages_keep_their_order() {
     let mut world = world(&["via", "a"]);
     let ids: Vec<String> = (0..100).map(|id| id.to_string()).collect();
     let all: Vec<_> = ids.iter().map(|id| message(id)).collect();
@@ -82,7 +82,7 @@ fn many_at_once_keep_their_order() {
 }
 
 #[test]
-fn they_count_as_transfers_while_they_are_on_their_way() {
+fn send_via_messages_in_progress_count_as_transfers() {
     let mut world = world(&["via", "out"]);
     let mut transaction = world.transaction();
     let sent = world.transfer_in(&mut transaction, "via", "out", &messages(&["a", "b"]));
@@ -99,7 +99,7 @@ fn they_count_as_transfers_while_they_are_on_their_way() {
 }
 
 #[test]
-fn a_destination_that_takes_nothing_leaves_them_with_the_reason() {
+fn send_via_messages_refused_by_the_destination_are_dead_lettered() {
     let changes: [(Change, &str); 3] = [
         (
             |world| world.delete("out"),
@@ -133,7 +133,7 @@ fn a_destination_that_takes_nothing_leaves_them_with_the_reason() {
 }
 
 #[test]
-fn what_could_not_go_on_is_received_and_stays_where_it_is() {
+fn transfer_dead_letters_can_be_received_and_are_not_retried() {
     let mut world = world(&["via"]);
     let mut transaction = world.transaction();
     let sent = world.transfer_in(&mut transaction, "via", "out", &messages(&["a"]));
@@ -146,7 +146,7 @@ fn what_could_not_go_on_is_received_and_stays_where_it_is() {
 }
 
 #[test]
-fn failed_ones_go_to_the_ordinary_dead_letters_where_the_namespace_says_so() {
+fn failed_send_via_messages_are_dead_lettered_if_configured() {
     let mut world = World::new();
     world.declare("via", rules().failed_forwards_to_dead_letters());
     let mut transaction = world.transaction();
@@ -158,7 +158,7 @@ fn failed_ones_go_to_the_ordinary_dead_letters_where_the_namespace_says_so() {
 
 /// A topic has no other dead letters than those that could not be forwarded.
 #[test]
-fn failed_ones_stay_among_the_transfer_dead_letters_of_a_topic_in_any_namespace() {
+fn failed_send_via_messages_of_a_topic_are_transfer_dead_letters() {
     let settings = NamespaceSettings {
         failed_forwards: FailedForwards::DeadLetter,
         ..NamespaceSettings::default()
@@ -177,7 +177,7 @@ fn failed_ones_stay_among_the_transfer_dead_letters_of_a_topic_in_any_namespace(
 }
 
 #[test]
-fn passing_through_is_no_hop() {
+fn a_send_via_does_not_count_as_a_hop() {
     let mut world = World::chain(&["q1", "q2", "q3", "q4", "q5"]);
     world.declare("via", rules());
     let mut transaction = world.transaction();
@@ -188,7 +188,7 @@ fn passing_through_is_no_hop() {
 }
 
 #[test]
-fn the_way_of_the_entity_between_is_not_theirs() {
+fn forward_to_of_the_via_entity_does_not_apply() {
     let mut world = World::new();
     for name in ["out", "other"] {
         world.declare(name, rules());
@@ -208,7 +208,7 @@ fn the_way_of_the_entity_between_is_not_theirs() {
 }
 
 #[test]
-fn the_way_of_the_entity_between_may_be_set_and_unset_meanwhile() {
+fn forward_to_of_the_via_entity_may_change_meanwhile() {
     let mut world = world(&["via", "out", "other"]);
     for target in [Some("other"), None] {
         let target = target.map(|target| target.parse().unwrap());
@@ -225,7 +225,7 @@ fn the_way_of_the_entity_between_may_be_set_and_unset_meanwhile() {
 }
 
 #[test]
-fn the_destination_has_its_own_rules() {
+fn the_via_destination_applies_its_own_properties() {
     let mut world = World::new();
     world.declare("via", rules());
     world.declare("out", rules().duplicate_detection(secs(60)));
@@ -244,7 +244,7 @@ fn the_destination_has_its_own_rules() {
 }
 
 #[test]
-fn topics_and_subscriptions_pass_on_what_is_for_others() {
+fn topics_and_subscriptions_can_be_via_entities() {
     for via in ["t", "t/Subscriptions/one"] {
         let mut world = World::topic(&["t/Subscriptions/one"]);
         world.declare_topic("u", |_| {});
@@ -260,7 +260,7 @@ fn topics_and_subscriptions_pass_on_what_is_for_others() {
 }
 
 #[test]
-fn a_message_can_be_sent_by_way_of_another_entity_without_a_transaction() {
+fn a_message_can_be_sent_via_an_entity_without_a_transaction() {
     let mut world = world(&["via", "out"]);
     world.send("via", "before");
     let out = "out".parse().unwrap();
@@ -273,7 +273,7 @@ fn a_message_can_be_sent_by_way_of_another_entity_without_a_transaction() {
 }
 
 #[test]
-fn a_message_can_be_scheduled_by_way_of_another_entity() {
+fn a_message_can_be_scheduled_via_an_entity() {
     let mut world = world(&["via", "out"]);
     let out = "out".parse().unwrap();
     let later = ["a", "b"].map(|id| message(id).scheduled_at(START + secs(10)));
@@ -286,7 +286,7 @@ fn a_message_can_be_scheduled_by_way_of_another_entity() {
 }
 
 #[test]
-fn messages_of_several_partitions_go_by_way_of_none() {
+fn send_via_messages_of_several_partitions_are_refused() {
     let mut world = World::new();
     world.declare("via", rules().partitioned());
     world.declare("out", rules());
@@ -304,7 +304,7 @@ fn messages_of_several_partitions_go_by_way_of_none() {
 }
 
 #[test]
-fn nothing_goes_on_before_the_commit_and_all_of_it_after() {
+fn messages_of_a_transaction_are_forwarded_after_the_commit() {
     let mut world = World::chain(&["a", "b", "c"]);
     let mut transaction = world.transaction();
     for id in ["1", "2"] {
@@ -316,23 +316,23 @@ fn nothing_goes_on_before_the_commit_and_all_of_it_after() {
 }
 
 #[test]
-fn dead_letters_go_on_after_the_commit() {
+fn dead_letters_of_a_transaction_are_forwarded_after_the_commit() {
     let mut world = World::new();
-    world.declare("graves", rules());
-    world.declare("q", rules().forward_dead_letters_to("graves"));
+    world.declare("failed", rules());
+    world.declare("q", rules().forward_dead_letters_to("failed"));
     world.send("q", "a");
     let locked = world.lock("q");
     let mut transaction = world.transaction();
-    let settled = world.settle_in(&mut transaction, "q", &locked, bury("why"));
+    let settled = world.settle_in(&mut transaction, "q", &locked, dead_lettered("why"));
     settled.unwrap();
-    assert!(world.queued("graves").is_empty());
+    assert!(world.queued("failed").is_empty());
     world.commit(transaction).unwrap();
-    assert_eq!(world.queued("graves"), ["a"]);
-    assert_eq!(world.reasons("graves", SubQueue::Active), ["why"]);
+    assert_eq!(world.queued("failed"), ["a"]);
+    assert_eq!(world.reasons("failed", SubQueue::Active), ["why"]);
 }
 
 #[test]
-fn a_target_drops_the_duplicates_of_a_transaction() {
+fn a_forwarding_target_drops_duplicates_of_a_transaction() {
     let mut world = World::new();
     world.declare("b", rules().duplicate_detection(secs(600)));
     world.declare("a", rules().forward_to("b"));

@@ -184,7 +184,7 @@ pub(crate) fn defer() -> Outcome {
     Outcome::Defer { changes }
 }
 
-pub(crate) fn bury(reason: &str) -> Outcome {
+pub(crate) fn dead_lettered(reason: &str) -> Outcome {
     Outcome::DeadLetter {
         reason: Some(reason.to_owned()),
         description: None,

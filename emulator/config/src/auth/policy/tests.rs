@@ -16,7 +16,7 @@ fn policy(keys: &[Key]) -> Policy<'_> {
 }
 
 #[test]
-fn a_signature_gives_the_rights_of_its_key_where_it_covers() {
+fn a_sas_token_gives_the_rights_of_its_key_for_the_covered_paths() {
     let keys = [Key::well_known()];
     let token = sas::sign("amqps://localhost/orders", &keys[0], NOW + 60);
     let accepted = policy(&keys).accept_token(&token, "sb://localhost/Orders/$management", NOW);
@@ -36,7 +36,7 @@ fn a_signature_gives_the_rights_of_its_key_where_it_covers() {
 }
 
 #[test]
-fn the_path_of_an_entity_has_no_host() {
+fn the_host_of_a_token_resource_is_ignored() {
     let keys = [Key::well_known()];
     let may = |resource: &str, path: &str| {
         let token = sas::sign(resource, &keys[0], NOW + 60);
@@ -53,7 +53,7 @@ fn the_path_of_an_entity_has_no_host() {
 }
 
 #[test]
-fn a_key_of_an_entity_counts_after_those_of_the_namespace() {
+fn entity_keys_are_tried_after_the_keys_of_the_namespace() {
     let namespace = [Key::well_known()];
     let own = |key: &str| Key {
         key: key.into(),
@@ -84,7 +84,7 @@ fn a_key_of_an_entity_counts_after_those_of_the_namespace() {
 }
 
 #[test]
-fn json_web_tokens_follow_the_setting() {
+fn the_jwt_setting_decides_on_json_web_tokens() {
     let accepted = policy(&[])
         .accept_token(JWT, "sb://localhost/orders", NOW)
         .unwrap();
@@ -101,7 +101,7 @@ fn json_web_tokens_follow_the_setting() {
 }
 
 #[test]
-fn unsigned_tokens_are_accepted_where_they_give_no_client_more() {
+fn unsigned_tokens_are_accepted_if_every_key_has_all_rights() {
     let limited = Key {
         claims: Claims::SEND,
         ..Key::well_known()
@@ -125,7 +125,7 @@ fn unsigned_tokens_are_accepted_where_they_give_no_client_more() {
 }
 
 #[test]
-fn what_the_emulator_issued_is_accepted_by_its_signature() {
+fn a_token_issued_by_the_emulator_is_accepted_by_its_signature() {
     let token = issued_token::issue("https://servicebus.azure.net", NOW).unwrap();
     let judge = |jwt: &Jwt, token: &str, now: i64| {
         let accepted = Policy { jwt, ..policy(&[]) }.accept_token(token, "", now);
@@ -151,7 +151,7 @@ fn what_the_emulator_issued_is_accepted_by_its_signature() {
 }
 
 #[test]
-fn without_a_check_every_client_may_connect() {
+fn without_a_token_check_every_client_may_connect() {
     let open = Policy {
         token_check: TokenCheck::None,
         ..policy(&[])
@@ -178,7 +178,7 @@ fn oversized_tokens_are_refused_before_they_are_read() {
 }
 
 #[test]
-fn the_key_is_the_password() {
+fn the_password_of_sasl_plain_is_the_key() {
     let keys = [Key::well_known()];
     let name = "RootManageSharedAccessKey".to_owned();
     let judged = |response: &[u8]| verify_plain(response, &keys);
@@ -202,7 +202,7 @@ fn the_key_is_the_password() {
 }
 
 #[test]
-fn other_responses_are_malformed() {
+fn invalid_sasl_plain_responses_are_malformed() {
     let long = [b'a'; MAX_LENGTH + 1];
     for response in [&b""[..], b"a", b"a\0b", b"a\0b\0c\0d", b"\0\xff\0c", &long] {
         let refused = verify_plain(response, &[Key::well_known()]);
@@ -215,7 +215,7 @@ fn other_responses_are_malformed() {
 
 proptest::proptest! {
     #[test]
-    fn no_response_panics(response: Vec<u8>) {
+    fn random_sasl_plain_responses_do_not_panic(response: Vec<u8>) {
         let _ = verify_plain(&response, &[Key::well_known()]);
     }
 }

@@ -36,14 +36,14 @@ fn problems(result: Result<EntityDescription, ConfigError>) -> Vec<String> {
 }
 
 #[test]
-fn what_is_not_written_is_as_the_tier_has_it() {
+fn missing_properties_have_the_default_of_the_tier() {
     for tier in [Tier::Basic, Tier::Standard, Tier::Premium] {
         assert_eq!(created("{}", tier), Ok(EntityDescription::of_tier(tier)));
     }
 }
 
 #[test]
-fn what_is_written_changes_the_base() {
+fn given_properties_replace_those_of_the_base() {
     let base = EntityDescription {
         max_delivery_count: 3,
         forward_to: Some(path("next")),
@@ -66,7 +66,7 @@ fn what_is_written_changes_the_base() {
 }
 
 #[test]
-fn every_problem_has_the_words_of_a_file() {
+fn problems_of_properties_have_the_texts_of_a_file() {
     let text = r#"{"LockDurration":"PT1M","LockDuration":"PT6M","Status":1,
         "ForwardTo":"Orders","MaxDeliveryCount":0,"MaxMessageSizeInKilobytes":2048}"#;
     assert_eq!(
@@ -87,7 +87,7 @@ fn every_problem_has_the_words_of_a_file() {
 }
 
 #[test]
-fn what_is_fixed_at_creation_cannot_be_changed() {
+fn an_update_of_a_property_fixed_at_creation_is_refused() {
     let text = r#"{"RequiresDuplicateDetection":true,"EnablePartitioning":false,"RequiresSession":true,
         "MaxDeliveryCount":0}"#;
     assert_eq!(
@@ -101,7 +101,7 @@ fn what_is_fixed_at_creation_cannot_be_changed() {
 }
 
 #[test]
-fn what_an_update_leaves_alone_is_judged_with_it() {
+fn an_update_also_checks_the_unchanged_properties() {
     let current = EntityDescription {
         lock_duration: Duration::from_secs(400),
         ..EntityDescription::default()
@@ -229,7 +229,7 @@ fn configured() -> impl Iterator<Item = &'static Property> {
 }
 
 #[test]
-fn every_property_is_exported_as_it_is_read() {
+fn every_exported_property_parses_to_itself() {
     for property in configured() {
         let namespace = with(property, &unusual(property));
         let exported = namespace.to_json().to_string();
@@ -243,7 +243,7 @@ fn every_property_is_exported_as_it_is_read() {
 }
 
 #[test]
-fn every_bound_of_a_property_is_reported_with_entity_and_value() {
+fn out_of_range_properties_are_reported_with_entity_and_value() {
     for property in configured() {
         let Some((least, most)) = property.bounds else {
             continue;
@@ -296,18 +296,18 @@ fn every_bound_of_a_property_is_reported_with_entity_and_value() {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_again(queue in legal()) {
+    fn exported_queue_properties_parse_to_themselves(queue in legal()) {
         let text = properties_json(EntityKind::Queue, &queue).to_string();
         prop_assert_eq!(created(&text, Tier::Premium), Ok(queue));
     }
 
     #[test]
-    fn no_text_panics(text in "\\PC*") {
+    fn random_properties_texts_do_not_panic(text in "\\PC*") {
         let _ = created(&text, Tier::Basic);
     }
 
     #[test]
-    fn no_object_panics(
+    fn random_property_values_do_not_panic(
         property in proptest::sample::select(Vec::from_iter(Property::of(EntityKind::Queue))),
         value in prop_oneof!["-?(0|[1-9][0-9]{0,24})", "\"[PTDM0-9.]{0,8}\"", "\"[a-c]{0,2}\"", "true|null|\\{\\}"],
     ) {

@@ -37,7 +37,7 @@ fn a_key_set_may_stand_in_the_configuration() {
 }
 
 #[test]
-fn a_request_opens_no_file() {
+fn a_request_cannot_name_a_key_set_file() {
     for file in [
         "/dev/zero",
         "/dev/tty",
@@ -64,7 +64,7 @@ fn a_request_opens_no_file() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_no_regular_file_is_refused_without_opening_it() {
+fn a_key_set_path_must_be_a_regular_file() {
     let directory =
         std::env::temp_dir().join(format!("servicebus-emulator-keys-{}", std::process::id()));
     fs::create_dir_all(&directory).unwrap();
@@ -110,7 +110,7 @@ fn what_is_no_regular_file_is_refused_without_opening_it() {
 }
 
 #[test]
-fn no_problem_repeats_a_key() {
+fn problems_do_not_contain_key_values() {
     let rsa = format!(r#"{{"kty":"RSA","n":"AQ","e":"AQAB","d":"{SECRET}"}}"#);
     for block in [
         format!(r#""Keys":[{{"Name":"a","Key":"{SECRET};"}}]"#),

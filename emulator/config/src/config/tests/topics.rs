@@ -83,7 +83,7 @@ fn read_again(rule: &Rule) -> Result<Vec<Rule>, ConfigError> {
 }
 
 #[test]
-fn the_default_file_of_the_official_emulator_is_read() {
+fn the_default_file_of_the_official_emulator_is_parsed() {
     let config = valid("topics.json");
     let [topic] = &config.namespaces[0].topics[..] else {
         panic!("one topic is declared: {config:?}");
@@ -142,9 +142,9 @@ fn the_default_file_of_the_official_emulator_is_read() {
 }
 
 #[test]
-fn every_setting_of_topics_and_subscriptions_arrives() {
+fn every_property_of_topics_and_subscriptions_is_parsed() {
     let config = valid("all-settings.json");
-    let [prices, deaf, other] = &config.namespaces[0].topics[..] else {
+    let [prices, empty, other] = &config.namespaces[0].topics[..] else {
         panic!("three topics are declared: {config:?}");
     };
     let expected = EntityDescription {
@@ -180,14 +180,14 @@ fn every_setting_of_topics_and_subscriptions_arrives() {
         assert_eq!(subscription.rules, [rule("$Default", Filter::True)]);
     }
     assert_eq!(
-        (&deaf.description, &deaf.subscriptions[..]),
+        (&empty.description, &empty.subscriptions[..]),
         (&EntityDescription::default(), &[][..])
     );
     assert_eq!(other.subscriptions, []);
 }
 
 #[test]
-fn every_form_of_a_rule_arrives() {
+fn every_form_of_a_rule_is_parsed() {
     let config = valid("all-settings.json");
     let rules = &config.namespaces[0].topics[0].subscriptions[0].rules;
     let text = |text: &str| Some(text.into());
@@ -231,7 +231,7 @@ fn every_form_of_a_rule_arrives() {
 }
 
 #[test]
-fn rules_are_created_when_they_are_served() {
+fn a_declared_rule_is_created_at_the_given_time() {
     let config = valid("topics.json");
     let subscription = &config.namespaces[0].topics[0].subscriptions[2];
     let now = Timestamp::from_millis(1_700_000_000_000);
@@ -240,7 +240,7 @@ fn rules_are_created_when_they_are_served() {
 }
 
 #[test]
-fn a_rule_that_is_not_understood_stands_in_its_place_in_the_text() {
+fn an_invalid_rule_is_reported_with_its_position() {
     let text = r#"[{"Name":"r","Properties":{"FilterType":"Sql","SqlFilter":{"SqlExpression":"a == 1"}}}]"#;
     let error = read_rules(text).expect_err("this is not SQL");
     let [problem] = &error.problems[..] else {
@@ -263,7 +263,7 @@ fn a_rule_that_is_not_understood_stands_in_its_place_in_the_text() {
 }
 
 #[test]
-fn more_filters_than_a_topic_may_have_are_counted() {
+fn more_sql_filters_than_a_topic_may_have_are_refused() {
     let rule = |n| {
         format!(
             r#"{{"Name":"r{n}","Properties":{{"FilterType":"Sql","SqlFilter":{{"SqlExpression":"a = {n}"}}}}}}"#
@@ -282,7 +282,7 @@ fn more_filters_than_a_topic_may_have_are_counted() {
 }
 
 #[test]
-fn one_topic_or_subscription_has_the_words_of_a_file() {
+fn problems_of_a_topic_or_subscription_have_the_texts_of_a_file() {
     let words = |error: ConfigError| -> Vec<String> {
         error.problems.iter().map(ToString::to_string).collect()
     };
@@ -415,7 +415,7 @@ fn values() -> impl Strategy<Value = Encoded> {
 }
 
 #[test]
-fn a_selector_is_read_in_its_own_language() {
+fn a_jms_selector_is_parsed_in_its_own_syntax() {
     let with = |filter: &str| {
         format!(r#"[{{"Name":"r","Properties":{{"FilterType":"Sql","SqlFilter":{filter}}}}}]"#)
     };
@@ -446,7 +446,7 @@ fn a_selector_is_read_in_its_own_language() {
 
 proptest! {
     #[test]
-    fn settings_that_are_written_are_read_again(topic in topics(), subscription in subscriptions()) {
+    fn exported_topic_properties_parse_to_themselves(topic in topics(), subscription in subscriptions()) {
         let text = properties_json(EntityKind::Topic, &topic).to_string();
         let again = read(&text, EntityKind::Topic, None, Tier::Premium);
         prop_assert_eq!(again, Ok(topic));
@@ -456,7 +456,7 @@ proptest! {
     }
 
     #[test]
-    fn rules_that_are_written_are_read_again(
+    fn exported_rules_parse_to_themselves(
         label in option::of("\\PC{0,8}"),
         named in proptest::collection::btree_map("\\PC{1,4}", values(), 1..4),
         value in values(),
@@ -487,7 +487,7 @@ proptest! {
     }
 
     #[test]
-    fn no_rule_panics_and_none_is_dropped(
+    fn random_rules_do_not_panic_and_none_is_dropped(
         kind in "\"(Sql|Correlation|True|False|[A-Z]{0,3})\"",
         expression in "\\PC{0,12}|[a-c@'() =<>+]{0,12}",
         value in prop_oneof!["-?(0|[1-9][0-9]{0,24})(\\.[0-9]{1,3})?", "\"\\PC{0,4}\"", "true|null|\\[\\]", "\\{\"Amqp\":\"[0-9a-g]{0,6}\"\\}"],

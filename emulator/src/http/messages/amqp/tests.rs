@@ -9,7 +9,7 @@ fn value(json: Value, plain: &str) -> Result<Vec<u8>, String> {
 }
 
 #[test]
-fn every_type_of_value_is_read_and_written() {
+fn every_type_of_value_converts_from_and_to_json() {
     for json in [
         json!(null),
         json!(true),
@@ -47,7 +47,7 @@ fn every_type_of_value_is_read_and_written() {
 }
 
 #[test]
-fn what_stands_for_itself_depends_on_the_place() {
+fn a_plain_json_value_has_the_type_of_its_field() {
     for (json, plain, typed) in [
         (json!("a"), "symbol", json!({"symbol": "a"})),
         (json!("AP8="), "binary", json!({"binary": "AP8="})),
@@ -61,7 +61,7 @@ fn what_stands_for_itself_depends_on_the_place() {
 }
 
 #[test]
-fn what_is_no_value_is_refused_with_its_type() {
+fn an_invalid_json_value_is_refused_with_its_type() {
     for (json, said) in [
         (json!({"ubyte": 256}), "256 is not of the type ubyte"),
         (json!({"int": "x"}), "\"x\" is not of the type int"),
@@ -79,7 +79,7 @@ fn what_is_no_value_is_refused_with_its_type() {
 }
 
 #[test]
-fn a_section_that_is_not_changed_keeps_its_encoding() {
+fn an_unchanged_section_keeps_its_encoding() {
     let mut encoded = b"\x00\x53\x70\xc0\x04\x02\x41\x50\x09".to_vec();
     // A ulong of eight bytes that would fit into one, and a text with four bytes of length.
     encoded.extend(b"\x00\x53\x72\xc1\x0d\x02\xa3\x01x\x80\0\0\0\0\0\0\0\x07");
@@ -115,7 +115,7 @@ fn a_section_that_is_not_changed_keeps_its_encoding() {
 }
 
 #[test]
-fn keys_of_other_types_make_pairs() {
+fn maps_with_keys_other_than_text_become_pairs() {
     let message = AmqpMessage {
         message_annotations: Some(json!([[{"ulong": 1}, "a"], ["x", "b"], ["x", "c"]])),
         ..AmqpMessage::default()
@@ -128,7 +128,7 @@ fn keys_of_other_types_make_pairs() {
 }
 
 #[test]
-fn bodies_of_every_kind_are_made_and_read() {
+fn bodies_of_every_kind_convert_from_and_to_json() {
     for (body_json, bytes) in [
         (json!({"data": ["/w==", "AA=="]}), &b"\xff\0"[..]),
         (json!({"text": "<img>"}), b"<img>"),
@@ -154,7 +154,7 @@ fn bodies_of_every_kind_are_made_and_read() {
 }
 
 #[test]
-fn what_is_no_message_is_refused_with_its_place() {
+fn an_invalid_json_message_is_refused_with_its_path() {
     for (message, said) in [
         (
             json!({"header": {"priority": 256}}),
@@ -190,7 +190,7 @@ fn what_is_no_message_is_refused_with_its_place() {
 }
 
 #[test]
-fn what_nests_too_deep_is_refused_before_it_is_walked() {
+fn too_deeply_nested_values_are_refused_before_conversion() {
     let mut nested = vec![0x45];
     for _ in 0..10_000 {
         let size = nested.len() as u32 + 4;

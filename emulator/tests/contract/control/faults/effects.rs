@@ -21,7 +21,7 @@ fn with_parties() -> Bus {
 
 /// A client that uses the key of this party.
 fn party(bus: &Bus, name: &str) -> Peer {
-    let mut peer = bus.stranger();
+    let mut peer = bus.unauthenticated_client();
     let key = Key {
         name: name.into(),
         claims: Claims::ALL,
@@ -33,7 +33,7 @@ fn party(bus: &Bus, name: &str) -> Peer {
 }
 
 #[test]
-fn a_crash_ends_all_connections_of_its_party_and_no_other() {
+fn a_crash_drops_all_connections_of_its_party_only() {
     for (when, held) in [("before", (1, 1)), ("after", (0, 0))] {
         let bus = with_parties();
         let fault = json!({"operation": "complete", "party": "worker", "effect": {"crash": {"when": when}}});
@@ -66,7 +66,7 @@ fn a_crash_ends_all_connections_of_its_party_and_no_other() {
 }
 
 #[test]
-fn a_failover_loses_the_locks_and_detaches_the_links() {
+fn a_failover_ends_locks_and_detaches_links() {
     for (when, left) in [("before", 2), ("after", 1)] {
         let bus = Bus::with_queues(&["q"]);
         bus.script(&json!({"operation": "complete", "effect": {"failover": {"when": when}}}));
@@ -91,7 +91,7 @@ fn a_failover_loses_the_locks_and_detaches_the_links() {
 }
 
 #[test]
-fn a_postponed_send_happens_when_it_is_released() {
+fn a_postponed_send_is_stored_when_released() {
     let bus = Bus::with_queues(&["q"]);
     bus.script(&json!({"operation": "send", "message_id": "a", "effect": "postpone"}));
     let (mut peer, sender) = bus.sender("q");
@@ -143,7 +143,7 @@ fn operations_delayed_by_a_fault_keep_the_namespace_busy() {
 }
 
 #[test]
-fn what_waits_goes_with_its_connection() {
+fn a_postponed_send_is_dropped_with_its_connection() {
     let bus = Bus::with_queues(&["q"]);
     let id = bus.script(&json!({"operation": "send", "effect": "postpone"}));
     let (mut peer, sender) = bus.sender("q");
@@ -158,7 +158,7 @@ fn what_waits_goes_with_its_connection() {
 }
 
 #[test]
-fn a_delivery_goes_to_another_receiver_if_there_is_one() {
+fn the_elsewhere_effect_delivers_to_another_receiver() {
     let bus = Bus::with_queues(&["q"]);
     let id = bus.script(&json!({"operation": "receive", "effect": "elsewhere"}));
     let mut alone = bus.client();
@@ -184,7 +184,7 @@ fn a_delivery_goes_to_another_receiver_if_there_is_one() {
 }
 
 #[test]
-fn a_management_request_is_answered_with_a_status() {
+fn a_fault_answers_a_management_request_with_a_status() {
     let bus = Bus::with_queues(&["q"]);
     let fault = json!({
         "operation": "management", "entity": "q", "name": "com.microsoft:peek-message",
@@ -208,7 +208,7 @@ fn a_management_request_is_answered_with_a_status() {
 }
 
 #[test]
-fn a_rejected_request_has_the_status_of_its_condition() {
+fn a_rejected_management_request_has_the_status_of_its_condition() {
     let bus = Bus::with_queues(&["q"]);
     let effect = json!({"reject": {"condition": "com.microsoft:timeout"}});
     bus.script(&json!({"operation": "management", "effect": effect}));
@@ -218,7 +218,7 @@ fn a_rejected_request_has_the_status_of_its_condition() {
 }
 
 #[test]
-fn a_request_is_done_although_its_reply_is_lost() {
+fn a_management_request_with_a_lost_reply_is_applied() {
     let bus = Bus::with_queues(&["q"]);
     bus.script(&json!({"operation": "settle", "effect": "lose-reply"}));
     let mut peer = bus.client();
@@ -235,11 +235,11 @@ fn a_request_is_done_although_its_reply_is_lost() {
 }
 
 #[test]
-fn a_token_is_refused_and_the_next_is_not() {
+fn a_fault_refuses_one_token_and_not_the_next() {
     let bus = Bus::with_queues(&["q"]);
     let effect = json!({"answer": {"status": 401, "condition": "amqp:unauthorized-access"}});
     let id = bus.script(&json!({"operation": "token", "effect": effect}));
-    let mut peer = bus.stranger();
+    let mut peer = bus.unauthenticated_client();
     let token = root_token("sb://localhost/");
     assert_eq!(peer.put_token("sb://localhost/", &token).cbs_status(), 401);
     let refusal = peer.refused(&Attach::sender("q"));
@@ -250,7 +250,7 @@ fn a_token_is_refused_and_the_next_is_not() {
 }
 
 #[test]
-fn the_life_of_a_token_ends_after_an_operation() {
+fn a_fault_expires_the_token_after_an_operation() {
     let bus = Bus::with_queues(&["q"]);
     bus.script(&json!({"operation": "send", "effect": "expire-token"}));
     let (mut peer, sender) = bus.sender("q");
@@ -264,7 +264,7 @@ fn the_life_of_a_token_ends_after_an_operation() {
 }
 
 #[test]
-fn an_http_request_is_answered_with_a_status() {
+fn a_fault_answers_an_http_request_with_a_status() {
     let bus = Bus::with_queues(&["q"]);
     let fault = json!({
         "operation": "http", "name": "POST", "entity": "q",
@@ -282,7 +282,7 @@ fn an_http_request_is_answered_with_a_status() {
 }
 
 #[test]
-fn a_status_without_body_has_none_over_http() {
+fn a_fault_with_status_204_or_304_has_no_http_body() {
     let bus = Bus::with_queues(&["q"]);
     for status in [204, 304] {
         let effect = json!({"answer": {"status": status, "description": "nothing"}});
@@ -295,7 +295,7 @@ fn a_status_without_body_has_none_over_http() {
 }
 
 #[test]
-fn an_http_request_gets_no_response_and_may_have_been_performed() {
+fn a_fault_drops_an_http_request_before_or_after_it_is_applied() {
     for (effect, stored) in [
         (json!("drop"), 0),
         (json!({"drop": {"when": "after"}}), 1),
@@ -311,7 +311,7 @@ fn an_http_request_gets_no_response_and_may_have_been_performed() {
 }
 
 #[test]
-fn an_http_request_waits_for_the_clock() {
+fn a_delayed_http_request_waits_for_the_clock() {
     let bus = Bus::with_queues(&["q"]);
     let fault = json!({"operation": "http", "effect": {"delay": {"seconds": 30}}});
     let id = bus.script(&fault);

@@ -15,7 +15,7 @@ fn bus(fault: &Value) -> (Bus, Peer) {
 }
 
 #[test]
-fn sends_are_stored_when_the_clock_has_gone_on_all_together() {
+fn delayed_sends_are_stored_together_when_the_clock_advances() {
     let (bus, mut peer) = bus(&json!({
         "operation": "send", "times": 3, "effect": {"delay": {"seconds": 30}},
     }));
@@ -46,7 +46,7 @@ fn sends_are_stored_when_the_clock_has_gone_on_all_together() {
 }
 
 #[test]
-fn what_is_delayed_is_lost_with_its_link() {
+fn a_delayed_send_is_dropped_with_its_link() {
     let (bus, mut peer) = bus(&json!({"operation": "send", "effect": {"delay": {"seconds": 30}}}));
     let sender = peer.sender("q");
     peer.transfer(&sender, 0, false, &Message::new("1").encode());
@@ -56,7 +56,7 @@ fn what_is_delayed_is_lost_with_its_link() {
 }
 
 #[test]
-fn a_delay_goes_together_with_what_goes_wrong_then() {
+fn a_delayed_send_can_be_rejected_by_another_fault() {
     let (bus, mut peer) = bus(&json!({"operation": "send", "effect": {"delay": {"seconds": 30}}}));
     bus.script(
         &json!({"operation": "send", "effect": {"reject": {"condition": "com.microsoft:timeout"}}}),
@@ -73,7 +73,7 @@ fn a_delay_goes_together_with_what_goes_wrong_then() {
 }
 
 #[test]
-fn a_send_waits_in_real_time() {
+fn a_send_delayed_in_real_time_is_stored() {
     let (bus, mut peer) = bus(&json!({
         "operation": "send", "every": 1, "effect": {"delay": {"seconds": 0.3, "clock": "real"}},
     }));
@@ -88,7 +88,7 @@ fn a_send_waits_in_real_time() {
 }
 
 #[test]
-fn a_delivery_is_put_off_and_others_may_have_its_message() {
+fn the_message_of_a_delayed_delivery_can_go_to_another_receiver() {
     let (bus, mut peer) = bus(&json!({
         "operation": "receive", "client": "slow", "every": 1, "effect": {"delay": {"seconds": 30}},
     }));
@@ -106,7 +106,7 @@ fn a_delivery_is_put_off_and_others_may_have_its_message() {
 }
 
 #[test]
-fn a_settlement_waits_while_its_lock_runs_on() {
+fn the_lock_of_a_delayed_settlement_keeps_running() {
     let (bus, mut peer) =
         bus(&json!({"operation": "complete", "effect": {"delay": {"seconds": 90}}}));
     let (sender, receiver) = (peer.sender("q"), peer.receiver("q"));
@@ -120,7 +120,7 @@ fn a_settlement_waits_while_its_lock_runs_on() {
 }
 
 #[test]
-fn an_attach_is_answered_later_with_the_credit_it_was_given() {
+fn a_delayed_attach_keeps_the_credit_granted_meanwhile() {
     let (bus, mut peer) =
         bus(&json!({"operation": "attach", "nth": 2, "effect": {"delay": {"seconds": 30}}}));
     peer.send_to("q", &Message::new("1"));
@@ -165,7 +165,7 @@ fn rejected(narrowing: &Value, messages: &[Message]) -> Vec<bool> {
 }
 
 #[test]
-fn messages_are_distinguished_by_their_content() {
+fn a_fault_filters_sends_by_message_content() {
     let messages = [
         Message::new("1").application("n", text("a")),
         Message::new("2")
@@ -197,7 +197,7 @@ fn messages_are_distinguished_by_their_content() {
 }
 
 #[test]
-fn settlements_are_distinguished_by_their_message() {
+fn a_fault_filters_settlements_by_their_message() {
     let bus = Bus::with_queues(&["q"]);
     let effect = json!({"reject": {"condition": "com.microsoft:timeout"}});
     bus.script(&json!({"operation": "complete", "message_id": "2", "effect": effect}));
@@ -212,14 +212,14 @@ fn settlements_are_distinguished_by_their_message() {
 }
 
 #[test]
-fn a_dead_letter_queue_is_an_entity_of_its_own() {
+fn faults_treat_a_dead_letter_queue_as_its_own_entity() {
     let bus = Bus::with_queues(&["q"]);
     let fault = |entity: &str| {
         let fault =
             json!({"operation": "receive", "entity": entity, "nth": 9, "effect": "lose-lock"});
         bus.script(&fault)
     };
-    let (queue, graves) = (fault("q"), fault("q/$DeadLetterQueue"));
+    let (queue, dead_letters) = (fault("q"), fault("q/$DeadLetterQueue"));
     let mut peer = bus.client();
     let (sender, receiver) = (peer.sender("q"), peer.receiver("q"));
     peer.send(&sender, &Message::new("1"));
@@ -227,7 +227,7 @@ fn a_dead_letter_queue_is_an_entity_of_its_own() {
     peer.settle(&delivery, dead_lettered("Rejected", ""));
     let dead = peer.receiver("q/$DeadLetterQueue");
     peer.receive_one(&dead);
-    for id in [queue, graves] {
+    for id in [queue, dead_letters] {
         let fault = bus.http.get(&format!("{FAULTS}/{id}")).ok();
         assert_eq!(members(&fault, ["matched", "elsewhere"]), json!([1, 1]));
     }

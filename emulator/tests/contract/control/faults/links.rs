@@ -25,7 +25,7 @@ fn send_two(peer: &mut Peer, sender: &Link) {
 }
 
 #[test]
-fn a_link_is_detached_before_or_after_a_send() {
+fn a_fault_detaches_a_link_before_or_after_a_send() {
     for (when, stored) in [("before", 1), ("after", 2)] {
         let words = json!({"condition": FORCED, "description": "gone", "when": when});
         let (bus, mut peer, sender, id) = sending(&json!({ "detach": words }));
@@ -46,7 +46,7 @@ fn a_link_is_detached_before_or_after_a_send() {
 }
 
 #[test]
-fn a_connection_is_closed_before_or_after_a_send() {
+fn a_fault_closes_a_connection_before_or_after_a_send() {
     for (when, stored) in [("before", 1), ("after", 2)] {
         let (bus, mut peer, sender, _) = sending(&json!({ "close": { "when": when } }));
         send_two(&mut peer, &sender);
@@ -56,7 +56,7 @@ fn a_connection_is_closed_before_or_after_a_send() {
 }
 
 #[test]
-fn a_connection_is_dropped_before_or_after_a_send() {
+fn a_fault_drops_a_connection_before_or_after_a_send() {
     for (when, stored) in [("before", 1), ("after", 2)] {
         let (bus, mut peer, sender, _) = sending(&json!({ "drop": { "when": when } }));
         send_two(&mut peer, &sender);
@@ -67,7 +67,7 @@ fn a_connection_is_dropped_before_or_after_a_send() {
 }
 
 #[test]
-fn an_attach_is_refused_and_the_next_is_not() {
+fn a_fault_refuses_one_attach_and_not_the_next() {
     let bus = Bus::with_queues(&["q"]);
     let fault = json!({
         "operation": "attach", "entity": "q", "effect": {"reject": {"condition": "com.microsoft:server-busy"}},
@@ -80,7 +80,7 @@ fn an_attach_is_refused_and_the_next_is_not() {
 }
 
 #[test]
-fn an_attach_is_never_answered() {
+fn a_fault_leaves_an_attach_unanswered() {
     let bus = Bus::with_queues(&["q"]);
     bus.script(&json!({"operation": "attach", "effect": "lose-reply"}));
     let mut peer = bus.client();
@@ -90,7 +90,7 @@ fn an_attach_is_never_answered() {
 }
 
 #[test]
-fn a_link_is_attached_and_detached_at_once() {
+fn a_fault_detaches_a_link_after_its_attach() {
     let bus = Bus::with_queues(&["q"]);
     bus.script(&json!({"operation": "attach", "effect": {"detach": {"when": "after"}}}));
     let (mut peer, sender) = bus.sender("q");
@@ -98,7 +98,7 @@ fn a_link_is_attached_and_detached_at_once() {
 }
 
 #[test]
-fn a_link_that_detaches_before_a_delivery_leaves_its_message() {
+fn a_fault_that_detaches_before_a_delivery_keeps_the_message() {
     let bus = Bus::with_queues(&["q"]);
     bus.script(&json!({"operation": "receive", "entity": "q", "nth": 2, "effect": "detach"}));
     let (mut peer, sender) = bus.sender("q");
@@ -119,7 +119,7 @@ fn a_link_that_detaches_before_a_delivery_leaves_its_message() {
 }
 
 #[test]
-fn a_connection_that_is_dropped_after_a_delivery_has_had_it() {
+fn a_fault_that_drops_after_a_delivery_keeps_the_lock() {
     let bus = Bus::with_queues(&["q"]);
     bus.script(&json!({"operation": "receive", "effect": {"drop": {"when": "after"}}}));
     let mut peer = bus.client();
@@ -131,7 +131,7 @@ fn a_connection_that_is_dropped_after_a_delivery_has_had_it() {
 }
 
 #[test]
-fn an_update_of_the_service_takes_all_locks_and_links() {
+fn a_service_update_ends_all_locks_and_links() {
     let (bus, mut peer) = Bus::with_queues(&["q", "other"]).with_client();
     let (sender, receiver) = (peer.sender("other"), peer.receiver("q"));
     let elsewhere = peer.sender("q");
@@ -156,7 +156,7 @@ fn an_update_of_the_service_takes_all_locks_and_links() {
 }
 
 #[test]
-fn a_connection_is_closed_as_soon_as_it_opens() {
+fn a_fault_closes_a_connection_after_its_open() {
     let bus = Bus::with_queues(&["q"]);
     let id = bus
         .script(&json!({"operation": "connect", "effect": {"close": {"description": "not now"}}}));
@@ -175,7 +175,7 @@ fn a_connection_is_closed_as_soon_as_it_opens() {
 }
 
 #[test]
-fn a_connection_is_dropped_without_an_answer() {
+fn a_fault_drops_a_connection_before_its_open_is_answered() {
     let bus = Bus::with_queues(&["q"]);
     bus.script(&json!({"operation": "connect", "client": "unlucky", "effect": "drop"}));
     bus.client_as(&Open::named("lucky"));
@@ -187,7 +187,7 @@ fn a_connection_is_dropped_without_an_answer() {
 }
 
 #[test]
-fn a_connection_opens_when_the_clock_has_gone_on() {
+fn a_delayed_open_is_answered_when_the_clock_advances() {
     let bus = Bus::with_queues(&["q"]);
     let fault = json!({"operation": "connect", "effect": {"delay": {"seconds": 30}}});
     let id = bus.script(&fault);
@@ -204,7 +204,7 @@ fn a_connection_opens_when_the_clock_has_gone_on() {
 }
 
 #[test]
-fn round_trips_take_their_time_and_lose_nothing() {
+fn network_latency_delays_round_trips_and_loses_no_message() {
     let bus = Bus::with_queues(&["q"]);
     let trip = Duration::from_millis(200);
     let effect = json!({"round-trip": {"seconds": trip.as_secs_f64()}});
@@ -229,7 +229,7 @@ fn round_trips_take_their_time_and_lose_nothing() {
 }
 
 #[test]
-fn nothing_is_read_for_a_while() {
+fn a_stalled_connection_is_not_read_until_the_clock_advances() {
     let bus = Bus::with_queues(&["q"]);
     let effect = json!({"stall": {"seconds": 30, "clock": "virtual"}});
     bus.script(&json!({"operation": "send", "effect": effect}));

@@ -13,7 +13,7 @@ fn sending(fault: &Value) -> (Bus, Peer, Link, Value) {
 }
 
 #[test]
-fn a_send_is_rejected_and_nothing_is_stored() {
+fn a_fault_rejects_a_send_without_storing_it() {
     let (bus, mut peer, sender, id) = sending(&json!({
         "operation": "send", "entity": "q", "nth": 2,
         "effect": {"reject": {"condition": "amqp:resource-limit-exceeded", "description": "full"}},
@@ -43,7 +43,7 @@ fn a_throttled_client_reads_how_long_to_wait() {
 }
 
 #[test]
-fn a_send_is_stored_although_its_outcome_is_lost() {
+fn a_send_with_a_lost_outcome_is_stored() {
     let (bus, mut peer, sender, id) =
         sending(&json!({"operation": "send", "effect": "lose-reply"}));
     let lost = peer.transfer(&sender, 0, false, &Message::new("1").encode());
@@ -54,7 +54,7 @@ fn a_send_is_stored_although_its_outcome_is_lost() {
 }
 
 #[test]
-fn every_second_send_is_rejected_twice() {
+fn a_fault_rejects_every_second_send_two_times() {
     let (bus, mut peer, sender, id) = sending(&json!({
         "operation": "send", "every": 2, "times": 2,
         "effect": {"reject": {"condition": "com.microsoft:timeout"}},
@@ -70,7 +70,7 @@ fn every_second_send_is_rejected_twice() {
 }
 
 #[test]
-fn an_outcome_is_held_back_behind_later_ones() {
+fn a_fault_sends_an_outcome_after_later_ones() {
     let (bus, mut peer, sender, _) = sending(&json!({
         "operation": "send", "nth": 1, "effect": {"hold-back": {"behind": 2}},
     }));
@@ -86,7 +86,7 @@ fn an_outcome_is_held_back_behind_later_ones() {
 }
 
 #[test]
-fn a_completion_is_rejected_and_the_lock_stays() {
+fn a_fault_rejects_a_completion_and_keeps_the_lock() {
     let (bus, mut peer, sender, id) = sending(&json!({
         "operation": "complete", "effect": {"reject": {"condition": "amqp:internal-error"}},
     }));
@@ -99,7 +99,7 @@ fn a_completion_is_rejected_and_the_lock_stays() {
 }
 
 #[test]
-fn settlements_of_one_kind_are_distinguished() {
+fn a_fault_applies_to_one_kind_of_settlement() {
     let bus = Bus::with_queues(&["q"]);
     let kinds = ["settle", "complete", "abandon", "defer", "dead-letter"];
     let faults = kinds.map(|kind| {
@@ -136,7 +136,7 @@ fn settlements_of_one_kind_are_distinguished() {
 }
 
 #[test]
-fn a_settlement_happens_although_its_answer_is_lost() {
+fn a_settlement_with_a_lost_reply_is_applied() {
     let (bus, mut peer, sender, _) =
         sending(&json!({"operation": "settle", "effect": "lose-reply"}));
     peer.send(&sender, &Message::new("1"));
@@ -147,7 +147,7 @@ fn a_settlement_happens_although_its_answer_is_lost() {
 }
 
 #[test]
-fn chance_takes_effect_on_the_same_sends_again() {
+fn a_random_fault_affects_the_same_sends_again() {
     let run = |seed: u64| {
         let (_bus, mut peer, sender, _) = sending(&json!({
             "operation": "send", "random": {"seed": seed, "probability": 0.5},
@@ -187,7 +187,7 @@ fn holding(fault: &Value) -> (Bus, Peer, Link, Delivery) {
 }
 
 #[test]
-fn a_lock_is_lost_before_its_message_is_completed() {
+fn a_fault_ends_a_lock_before_the_completion() {
     let (bus, mut peer, receiver, delivery) =
         holding(&json!({"operation": "complete", "effect": "lose-lock"}));
     let refusal = refused(&peer.settle(&delivery, accepted()));
@@ -202,7 +202,7 @@ fn a_lock_is_lost_before_its_message_is_completed() {
 }
 
 #[test]
-fn a_lock_is_lost_as_soon_as_its_message_is_delivered() {
+fn a_fault_ends_a_lock_after_the_delivery() {
     let (_bus, mut peer, receiver, delivery) =
         holding(&json!({"operation": "receive", "effect": "lose-lock"}));
     let again = peer.receive_one(&receiver);
@@ -212,7 +212,7 @@ fn a_lock_is_lost_as_soon_as_its_message_is_delivered() {
 }
 
 #[test]
-fn a_lock_is_lost_before_it_is_renewed() {
+fn a_fault_ends_a_lock_before_its_renewal() {
     let (bus, mut peer, _, delivery) =
         holding(&json!({"operation": "renew-lock", "effect": "lose-lock"}));
     let node = peer.node("q/$management");
@@ -222,7 +222,7 @@ fn a_lock_is_lost_before_it_is_renewed() {
 }
 
 #[test]
-fn a_session_is_lost_under_its_message() {
+fn a_fault_ends_a_session_lock_at_a_delivery_or_settlement() {
     for operation in ["receive", "settle"] {
         let bus = Bus::with_sessions();
         let fault =
@@ -244,7 +244,7 @@ fn a_session_is_lost_under_its_message() {
 }
 
 #[test]
-fn a_message_comes_again_although_it_was_completed() {
+fn a_fault_redelivers_a_completed_message() {
     for operation in ["receive", "complete", "settle"] {
         let fault = json!({"operation": operation, "effect": "deliver-twice"});
         let (bus, mut peer, receiver, delivery) = holding(&fault);
@@ -257,7 +257,7 @@ fn a_message_comes_again_although_it_was_completed() {
 }
 
 #[test]
-fn what_is_deleted_when_it_is_received_cannot_come_twice() {
+fn a_fault_does_not_redeliver_a_received_and_deleted_message() {
     let bus = Bus::with_queues(&["q"]);
     let id = bus.script(&json!({"operation": "receive", "effect": "deliver-twice"}));
     let mut peer = bus.client();

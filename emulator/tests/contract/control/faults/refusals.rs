@@ -96,7 +96,7 @@ fn of_effects() -> Vec<InvalidFault> {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_what_does() {
+fn an_invalid_fault_is_refused_with_the_allowed_values() {
     let bus = Bus::with_queues(&["q"]);
     let all = [of_operations(), of_counts(), of_effects()].concat();
     for (body, problem) in all {
@@ -108,7 +108,7 @@ fn what_makes_no_sense_is_refused_with_what_does() {
 }
 
 #[test]
-fn what_an_operation_does_not_have_cannot_narrow_it() {
+fn a_fault_filter_unknown_to_its_operation_is_refused() {
     let bus = Bus::with_queues(&["q"]);
     for (operation, effect, key, value) in [
         ("connect", json!("drop"), "entity", json!("q")),
@@ -146,7 +146,7 @@ const CHANCE: &str = r#"
 "#;
 
 #[test]
-fn chance_is_asked_for_alone_and_within_bounds() {
+fn a_random_fault_excludes_counts_and_has_a_valid_probability() {
     let bus = Bus::with_queues(&["q"]);
     for line in CHANCE.trim().lines() {
         let (path, body) = line.trim().split_once(" | ").expect(line);

@@ -19,7 +19,7 @@ fn fault(more: &Value) -> Value {
 }
 
 #[test]
-fn a_fault_that_says_how_it_is_written_has_to_fire() {
+fn a_fault_with_its_source_text_must_fire() {
     let bus = Bus::with_queues(&["a", "b"]);
     assert_eq!(problem(&bus), Value::Null);
     bus.script(&fault(&json!({})));
@@ -43,7 +43,7 @@ fn a_fault_that_says_how_it_is_written_has_to_fire() {
 }
 
 #[test]
-fn one_with_only_a_position_is_shown_as_requested() {
+fn an_unfired_fault_with_only_a_position_is_shown_as_requested() {
     let bus = Bus::with_queues(&["a"]);
     bus.script(&fault(&json!({"written_at": "it.go:7"})));
     let expected = r#"a fault never fired: {"effect":"lose-reply","entity":"a","every":1,"nth":1,"operation":"send","times":1}
@@ -54,7 +54,7 @@ fn one_with_only_a_position_is_shown_as_requested() {
 }
 
 #[test]
-fn a_test_that_ends_has_a_report_and_no_namespace() {
+fn ending_a_test_returns_a_report_and_removes_its_namespace() {
     let bus = Bus::with_queues(&[]);
     let begin = || {
         let made = bus
@@ -100,7 +100,7 @@ fn a_test_that_ends_has_a_report_and_no_namespace() {
 }
 
 #[test]
-fn one_that_has_fired_is_no_problem() {
+fn a_fired_fault_is_not_reported() {
     let bus = Bus::with_queues(&["q"]);
     let effect = json!({"answer": {"status": 503}});
     let written = json!({"operation": "management", "effect": effect, "written": "on(management)"});
@@ -114,7 +114,7 @@ fn one_that_has_fired_is_no_problem() {
 }
 
 #[test]
-fn a_text_of_any_length_is_not_kept() {
+fn a_source_text_of_a_fault_longer_than_4096_bytes_is_refused() {
     let bus = Bus::with_queues(&["a"]);
     for path in ["written", "written_at"] {
         let answer = bus

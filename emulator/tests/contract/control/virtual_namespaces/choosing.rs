@@ -19,7 +19,7 @@ fn send_one(peer: &mut Peer) {
 }
 
 #[test]
-fn a_key_name_chooses_with_either_way_to_sign_in() {
+fn a_key_name_selects_the_namespace_with_cbs_and_sasl_plain() {
     let bus = Bus::with_queues(&["q"]);
     let made = make(
         &bus,
@@ -45,7 +45,7 @@ fn a_key_name_chooses_with_either_way_to_sign_in() {
 }
 
 #[test]
-fn a_host_name_chooses_even_one_with_dots() {
+fn a_host_name_selects_the_namespace_even_with_dots() {
     let bus = Bus::with_queues(&["q"]);
     for (name, hosts) in [
         (
@@ -81,7 +81,7 @@ fn a_host_name_chooses_even_one_with_dots() {
 }
 
 #[test]
-fn a_host_name_of_its_own_chooses_and_stands_in_its_connection_strings() {
+fn a_declared_host_name_selects_the_namespace() {
     let bus = Bus::with_queues(&["q"]);
     let emulator = r#""Address":"Orders.Example.test""#;
     let made = make(&bus, "second", &declared(&["q"], emulator));
@@ -97,7 +97,7 @@ fn a_host_name_of_its_own_chooses_and_stands_in_its_connection_strings() {
 }
 
 #[test]
-fn an_address_of_its_own_is_listened_at_for_as_long_as_it_is_there() {
+fn the_own_address_of_a_namespace_has_a_listener_until_removed() {
     let bus = Bus::with_queues(&["q"]);
     let address = address();
     let emulator = format!(r#""Address":"{address}","TokenCheck":"none""#);
@@ -125,7 +125,7 @@ fn an_address_of_its_own_is_listened_at_for_as_long_as_it_is_there() {
 }
 
 #[test]
-fn an_address_that_all_share_can_still_be_that_of_one() {
+fn a_shared_address_can_be_declared_for_one_namespace() {
     let bus = Bus::with_queues(&["q"]);
     let emulator = r#""Address":"127.0.0.1","TokenCheck":"none""#;
     make(&bus, "second", &declared(&["q"], emulator));
@@ -140,7 +140,7 @@ fn an_address_that_all_share_can_still_be_that_of_one() {
 }
 
 #[test]
-fn an_address_of_another_process_is_refused() {
+fn an_address_in_use_by_another_process_is_refused() {
     let bus = Bus::with_queues(&["q"]);
     let address = IpAddr::from([127, 202, 0, 1]);
     let _taken = std::net::TcpListener::bind(at(address, bus.amqp)).expect("it is free");
@@ -152,7 +152,7 @@ fn an_address_of_another_process_is_refused() {
 }
 
 #[test]
-fn the_administration_api_and_rest_choose_in_the_same_ways() {
+fn administration_and_rest_requests_select_the_namespace_alike() {
     let bus = Bus::with_queues(&["q"]);
     let made = make(&bus, "second", &declared(&["q"], r#""Address":"own.test""#));
     let token = made.token();
@@ -194,7 +194,7 @@ fn the_administration_api_and_rest_choose_in_the_same_ways() {
 }
 
 #[test]
-fn certificates_hold_for_what_was_made_later() {
+fn certificates_include_names_of_later_namespaces() {
     let bus = Bus::with_queues(&["q"]);
     let ca = bus.ca();
     let stream = |name: &str| Stream::secured(bus.amqp, name, &ca);

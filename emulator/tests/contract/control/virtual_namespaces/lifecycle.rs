@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn one_that_is_made_is_served_beside_the_others() {
+fn a_created_namespace_is_served_beside_the_others() {
     let bus = Bus::with_queues(&["q"]);
     let made = make(&bus, "second", &declared(&["q", "other"], ""));
     assert_eq!(made.name, "second");
@@ -20,7 +20,7 @@ fn one_that_is_made_is_served_beside_the_others() {
 }
 
 #[test]
-fn without_a_body_it_is_empty_and_has_a_key_of_its_own() {
+fn a_namespace_created_without_a_body_is_empty_with_its_own_key() {
     let bus = Bus::with_queues(&["q"]);
     for body in [None, Some(""), Some("  \n")] {
         let answer = bus.http.request("PUT", &path("empty"), body);
@@ -34,7 +34,7 @@ fn without_a_body_it_is_empty_and_has_a_key_of_its_own() {
 }
 
 #[test]
-fn that_of_a_test_has_a_name_that_no_other_has_had() {
+fn the_namespace_of_a_test_has_a_name_never_used_before() {
     let bus = Bus::with_queues(&["q"]);
     let begin = |body| {
         let answer = bus.http.request("POST", "/$emulator/v1/namespaces", body);
@@ -59,7 +59,7 @@ fn that_of_a_test_has_a_name_that_no_other_has_had() {
 }
 
 #[test]
-fn two_share_neither_messages_nor_time_nor_faults_nor_records() {
+fn two_namespaces_share_neither_messages_time_faults_nor_events() {
     let bus = Bus::with_queues(&["q"]);
     let [one, two] = ["one", "two"].map(|name| make(&bus, name, &declared(&["q"], "")));
     let mut peer = two.client(bus.amqp);
@@ -85,7 +85,7 @@ fn two_share_neither_messages_nor_time_nor_faults_nor_records() {
 }
 
 #[test]
-fn two_hundred_are_served_side_by_side() {
+fn two_hundred_namespaces_are_served_concurrently() {
     let bus = Bus::with_queues(&["q"]);
     let made: Vec<Made> = (0..200)
         .map(|number| make(&bus, &format!("n{number}"), &declared(&["q"], "")))
@@ -111,7 +111,7 @@ fn two_hundred_are_served_side_by_side() {
 }
 
 #[test]
-fn removal_closes_the_connections_of_that_namespace_alone() {
+fn removing_a_namespace_closes_only_its_connections() {
     let bus = Bus::with_queues(&["q"]);
     let [one, two] = ["one", "two"].map(|name| make(&bus, name, &declared(&["q"], "")));
     let mut gone = one.client(bus.amqp);
@@ -129,13 +129,13 @@ fn removal_closes_the_connections_of_that_namespace_alone() {
     let answer = bus.http.get(&format!("{}/clock", path("one")));
     let message = answer.error_with(404, "not-found");
     assert!(message.contains("sbemulatorns, two"), "{message}");
-    let mut late = bus.stranger();
+    let mut late = bus.unauthenticated_client();
     let reply = late.put_token("sb://localhost/", &one.token());
     assert_eq!(reply.cbs_status(), 404, "{}", reply.text());
 }
 
 #[test]
-fn what_was_removed_can_be_made_again_and_is_another() {
+fn a_removed_namespace_can_be_created_again_empty() {
     let bus = Bus::with_queues(&["q"]);
     let body = declared(&["q"], r#""Keys":[{"Name":"k","Key":"secret"}]"#);
     for _ in 0..3 {
@@ -149,7 +149,7 @@ fn what_was_removed_can_be_made_again_and_is_another() {
 }
 
 #[test]
-fn a_reset_brings_back_what_was_declared_when_it_was_made() {
+fn a_reset_restores_the_entities_declared_at_creation() {
     let bus = Bus::with_queues(&["q"]);
     make(&bus, "second", &declared(&["declared"], ""));
     let queue = |method: &str, name: &str| {
@@ -167,7 +167,7 @@ fn a_reset_brings_back_what_was_declared_when_it_was_made() {
 }
 
 #[test]
-fn a_request_that_waits_for_a_message_ends_with_its_namespace() {
+fn a_waiting_request_ends_with_its_namespace() {
     let bus = Bus::with_queues(&["q"]);
     // The expired message leaves only when a receiver waits (decision D1), which makes this visible.
     let made = make(

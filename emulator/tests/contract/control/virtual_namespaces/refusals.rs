@@ -8,7 +8,7 @@ use super::*;
 const LIMIT: usize = 1_000;
 
 #[test]
-fn a_name_must_be_valid() {
+fn a_namespace_name_must_be_valid() {
     let bus = Bus::with_queues(&["q"]);
     let long = "a".repeat(64);
     for (written, name) in [
@@ -31,7 +31,7 @@ fn a_name_must_be_valid() {
 }
 
 #[test]
-fn a_name_belongs_to_one_namespace() {
+fn a_namespace_name_is_unique() {
     let bus = Bus::with_queues(&["q"]);
     make(&bus, "Twin", "");
     for name in ["Twin", "twin", "SBEMULATORNS"] {
@@ -43,7 +43,7 @@ fn a_name_belongs_to_one_namespace() {
 }
 
 #[test]
-fn a_key_name_and_an_address_belong_to_one_namespace() {
+fn key_names_and_addresses_are_unique_among_namespaces() {
     let bus = Bus::with_queues(&["q"]);
     let key = r#""Keys":[{"Name":"mine","Key":"x"}]"#;
     make(
@@ -115,7 +115,7 @@ fn a_body_must_declare_one_namespace_that_can_be_served() {
 }
 
 #[test]
-fn a_body_may_be_as_large_as_a_configuration_file_and_no_larger() {
+fn a_namespace_body_has_the_maximum_size_of_a_configuration_file() {
     let bus = Bus::with_queues(&["q"]);
     let mebibytes = |count: usize| " ".repeat(count << 20);
     make(&bus, "large", &(declared(&["q"], "") + &mebibytes(2)));
@@ -131,7 +131,7 @@ fn a_body_may_be_as_large_as_a_configuration_file_and_no_larger() {
 }
 
 #[test]
-fn the_last_one_stays_and_an_unknown_one_is_not_found() {
+fn the_last_namespace_cannot_be_removed() {
     let bus = Bus::with_queues(&["q"]);
     let answer = remove(&bus, "SbEmulatorNs");
     let message = answer.error_with(409, "last-namespace");
@@ -159,7 +159,7 @@ fn the_last_one_stays_and_an_unknown_one_is_not_found() {
 }
 
 #[test]
-fn there_may_be_only_so_many() {
+fn the_number_of_namespaces_is_limited() {
     let bus = Bus::with_queues(&["q"]);
     for number in 1..LIMIT {
         make(&bus, &format!("n{number}"), "");

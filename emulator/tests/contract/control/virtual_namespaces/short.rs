@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn it_declares_what_a_configuration_does() {
+fn a_short_topology_declares_the_entities_of_a_configuration() {
     let bus = Bus::with_queues(&["q"]);
     let short = json!({
         "queues": [
@@ -70,7 +70,7 @@ fn it_declares_what_a_configuration_does() {
 }
 
 #[test]
-fn a_mistake_in_it_is_reported() {
+fn a_mistake_in_a_short_topology_is_reported() {
     let bus = Bus::with_queues(&["q"]);
     let limits =
         json!({"queues": [{"name": "a", "maxDeliveries": 3}, {"name": "b", "lock_duration": 1}]});
@@ -96,7 +96,7 @@ fn a_mistake_in_it_is_reported() {
 
 /// Each problem is in the text, as packages for other languages print it.
 #[test]
-fn an_error_has_one_text() {
+fn an_error_response_has_one_text_with_all_problems() {
     let bus = Bus::with_queues(&["q"]);
     let declared =
         json!({"queues": [{"name": "a", "maxDeliveries": 3}, {"name": "b", "lock_duration": 1.0}]});

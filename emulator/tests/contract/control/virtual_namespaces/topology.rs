@@ -57,7 +57,7 @@ fn entities(bus: &Bus, name: &str) -> [Value; 3] {
 }
 
 #[test]
-fn what_is_exported_declares_the_same_again() {
+fn an_exported_topology_declares_an_equal_namespace() {
     let bus = Bus::with_queues(&["q"]);
     make(&bus, "everything", EVERYTHING);
     let exported = topology(&bus, "everything");
@@ -82,7 +82,7 @@ fn what_is_exported_declares_the_same_again() {
 }
 
 #[test]
-fn it_shows_the_current_state() {
+fn an_exported_topology_has_the_current_state() {
     let bus = Bus::with_queues(&["q", "gone"]);
     let subscription = "t/Subscriptions/s";
     bus.http.put_queue("q", &json!({"MaxDeliveryCount": 4}));
@@ -129,7 +129,7 @@ fn it_shows_the_current_state() {
 }
 
 #[test]
-fn a_key_set_stands_in_it_as_it_is() {
+fn an_exported_topology_contains_the_key_set() {
     let set: Value = serde_json::from_str(include_str!("../../../../../fixtures/tokens/jwks.json"))
         .expect("a key set");
     let bus = Bus::with_queues(&["q"]);
@@ -152,7 +152,7 @@ fn a_key_set_stands_in_it_as_it_is() {
 
 /// A request opens nothing: its response is the same for existing and missing files, and a pipe blocks no request.
 #[test]
-fn a_request_names_no_files() {
+fn a_topology_request_cannot_name_files() {
     let bus = Bus::with_queues(&["q"]);
     let there = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/tokens/jwks.json");
     let answers = [there, "/nowhere.json", "/dev/zero", "/dev", "/dev/stdin"].map(|file| {

@@ -17,7 +17,7 @@ fn left() -> (Directory, [Vec<u8>; 3]) {
 }
 
 #[test]
-fn a_file_that_was_changed_is_reported_by_name() {
+fn a_damaged_data_file_is_reported_by_name() {
     let (directory, left) = left();
     let cut = |bytes: &[u8], length: usize| Some(bytes[..length].to_vec());
     let noise = || Some((0..5_000_u32).map(|at| (at * at % 251) as u8).collect());
@@ -70,7 +70,7 @@ fn a_directory_in_place_of_a_file_is_reported_by_name() {
 
 /// The files of a process that is killed in its first start, or has no disk space for it.
 #[test]
-fn a_store_that_was_never_whole_is_made_anew() {
+fn an_incomplete_store_of_a_first_start_is_replaced() {
     let directory = Directory::new();
     fs::create_dir_all(&directory.0).expect("it can be made");
     fs::write(directory.file("store.new"), b"the beginning").expect("it can be written");

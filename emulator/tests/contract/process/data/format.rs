@@ -94,7 +94,7 @@ fn update() {
 }
 
 #[test]
-fn stores_of_all_versions_are_read_as_they_were_written() {
+fn stores_of_all_format_versions_can_be_read() {
     if std::env::var_os(UPDATE).is_some() {
         update();
     }

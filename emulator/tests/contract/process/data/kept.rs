@@ -20,7 +20,7 @@ fn manage(process: &Process, method: &str, path: &str, body: Option<Json>) -> Js
 }
 
 #[test]
-fn keys_management_locks_and_tags_stay() {
+fn keys_management_locks_and_tags_survive_a_kill() {
     let directory = Directory::new();
     let process = directory.start();
     let namespace = "providers/Microsoft.ServiceBus/namespaces/sbemulatorns";
@@ -67,7 +67,7 @@ fn keys_management_locks_and_tags_stay() {
 
 /// As in a container, where the user has no cache directory.
 #[test]
-fn the_authority_stays_where_its_user_has_no_place_for_it() {
+fn the_ca_is_kept_in_the_data_directory_without_a_cache_directory() {
     let directory = Directory::new();
     let arguments = [&FREE_PORTS[..], &["--data", directory.path()]].concat();
     let nowhere = [("HOME", ""), ("XDG_CACHE_HOME", ""), ("LOCALAPPDATA", "")];

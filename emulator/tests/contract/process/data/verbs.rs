@@ -43,7 +43,7 @@ fn written() -> Directory {
 }
 
 #[test]
-fn check_counts_what_is_there() {
+fn data_check_counts_messages_and_bodies() {
     let directory = written();
     let (code, printed, complaints) = verb(&directory, "check");
     assert_eq!((code, &*complaints), (Some(0), ""));
@@ -60,7 +60,7 @@ fn check_counts_what_is_there() {
 }
 
 #[test]
-fn check_reports_damage() {
+fn data_check_reports_damage() {
     let directory = written();
     let file = directory.file("store.redb");
     let bytes = fs::read(&file).expect("it is there");
@@ -89,7 +89,7 @@ fn check_reports_damage() {
 }
 
 #[test]
-fn export_prints_everything_bit_for_bit() {
+fn data_export_prints_every_message_byte_for_byte() {
     let directory = written();
     let (code, printed, complaints) = verb(&directory, "export");
     assert_eq!((code, &*complaints), (Some(0), ""));
@@ -127,7 +127,7 @@ fn export_prints_everything_bit_for_bit() {
 }
 
 #[test]
-fn compact_leaves_what_is_there() {
+fn data_compact_keeps_all_messages() {
     let directory = written();
     let before = fs::metadata(directory.file("store.redb"))
         .expect("it is there")
@@ -148,7 +148,7 @@ fn compact_leaves_what_is_there() {
 }
 
 #[test]
-fn an_unreadable_file_is_reported() {
+fn data_commands_report_a_missing_or_used_directory() {
     let nowhere = Directory::new();
     for own in ["check", "export", "compact"] {
         let (code, printed, complaints) = verb(&nowhere, own);

@@ -14,9 +14,9 @@ use crate::support::*;
 const LIFE: i64 = 10;
 
 #[test]
-fn rights_end_with_their_token() {
+fn rights_end_when_their_token_expires() {
     let bus = keys();
-    let mut peer = bus.stranger();
+    let mut peer = bus.unauthenticated_client();
     let token = sas::sign("sb://localhost/a", &Key::well_known(), now() + LIFE);
     show(&mut peer, "sb://localhost/a", &token);
     let mut names = 0..;
@@ -38,9 +38,9 @@ fn rights_end_with_their_token() {
 }
 
 #[test]
-fn links_end_with_their_token_and_others_stay() {
+fn links_are_detached_when_their_token_expires() {
     let bus = keys();
-    let mut peer = bus.stranger();
+    let mut peer = bus.unauthenticated_client();
     let short = |resource: &str| sas::sign(resource, &Key::well_known(), now() + LIFE);
     show(&mut peer, "sb://localhost/a", &short("sb://localhost/a"));
     show_root(&mut peer, "sb://localhost/b");
@@ -70,9 +70,9 @@ fn links_end_with_their_token_and_others_stay() {
 }
 
 #[test]
-fn a_token_that_is_renewed_in_time_keeps_its_links() {
+fn a_token_renewed_in_time_keeps_its_links() {
     let bus = keys();
-    let mut peer = bus.stranger();
+    let mut peer = bus.unauthenticated_client();
     let end = now() + LIFE;
     let short = sas::sign("sb://localhost/a", &Key::well_known(), end);
     show(&mut peer, "sb://localhost/a", &short);
@@ -84,9 +84,9 @@ fn a_token_that_is_renewed_in_time_keeps_its_links() {
 }
 
 #[test]
-fn a_connection_that_proves_nothing_in_time_is_closed() {
+fn a_connection_without_a_token_is_closed_after_the_timeout() {
     // A client that has a token needs to show it in this time.
-    let impatient = |setting: &str| {
+    let with_timeout = |setting: &str| {
         Bus::started(Options {
             config: parse(&queues(setting, &[("a", "")])),
             step_timeout: Duration::from_secs(5),
@@ -94,23 +94,23 @@ fn a_connection_that_proves_nothing_in_time_is_closed() {
         })
     };
     // No token is required where the namespace needs none.
-    let open = impatient(r#""TokenCheck":"none""#);
-    let mut first = open.stranger();
+    let open = with_timeout(r#""TokenCheck":"none""#);
+    let mut first = open.unauthenticated_client();
     let mut unopened = Stream::plain(open.amqp);
     unopened.set_read_timeout(TIMEOUT);
     let header = b"AMQP\x00\x01\x00\x00";
     unopened.write_all(header).expect("it is connected");
-    let bus = impatient("");
-    let mut idle = bus.stranger();
-    let mut wrong = bus.stranger();
+    let bus = with_timeout("");
+    let mut idle = bus.unauthenticated_client();
+    let mut wrong = bus.unauthenticated_client();
     let forged = token("sb://localhost/a", "RootManageSharedAccessKey", "wrong");
     assert_eq!(
         wrong.put_token("sb://localhost/a", &forged).cbs_status(),
         401
     );
     let mut known = bus.client();
-    for stranger in [&mut idle, &mut wrong] {
-        let refusal = stranger.closed();
+    for client in [&mut idle, &mut wrong] {
+        let refusal = client.closed();
         assert_eq!(refusal.condition, UNAUTHORIZED);
         assert!(refusal.text.contains("within 5 s"), "{}", refusal.text);
     }

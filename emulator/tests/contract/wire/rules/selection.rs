@@ -6,7 +6,7 @@ use super::{EMPTY_ACTION, added, correlation, delivered, enumerate, expression, 
 use crate::support::*;
 
 #[test]
-fn correlation_sees_every_system_property() {
+fn a_correlation_filter_matches_every_system_property() {
     for (name, index) in [
         ("message-id", 0),
         ("to", 2),
@@ -39,7 +39,7 @@ fn correlation_sees_every_system_property() {
 }
 
 #[test]
-fn an_action_may_be_left_out_in_three_ways() {
+fn an_action_may_be_omitted_in_three_ways() {
     let (bus, mut peer, node) = ruled(rules(&[sql("none", "1=0", "")]));
     for (name, action) in [
         ("null", Value::Null),

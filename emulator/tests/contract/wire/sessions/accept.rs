@@ -13,7 +13,7 @@ fn is_in_a_minute(instant: i64) -> bool {
 }
 
 #[test]
-fn the_granted_id_comes_in_the_shape_of_the_request() {
+fn the_granted_session_id_has_the_encoding_of_the_request() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     for (session, wanted, answer) in [
         ("a", text("a"), text("a")),
@@ -30,7 +30,7 @@ fn the_granted_id_comes_in_the_shape_of_the_request() {
 }
 
 #[test]
-fn everything_else_is_repeated_as_it_was_asked_for() {
+fn a_session_attach_answer_repeats_the_other_requested_fields() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     for (index, (address, snd, rcv)) in [
         ("q", 0, 1),
@@ -60,7 +60,7 @@ fn everything_else_is_repeated_as_it_was_asked_for() {
 }
 
 #[test]
-fn other_filters_of_the_source_stay() {
+fn a_session_attach_answer_keeps_other_filters() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     let mut source = vec![text("q")];
     source.resize(7, Value::Null);
@@ -81,7 +81,7 @@ fn other_filters_of_the_source_stay() {
 }
 
 #[test]
-fn the_lock_is_shown_in_the_time_of_the_client() {
+fn the_end_of_a_session_lock_is_in_client_time() {
     let bus = Bus::with_sessions();
     bus.http.advance(86_400.0);
     let mut peer = bus.client();
@@ -94,7 +94,7 @@ fn the_lock_is_shown_in_the_time_of_the_client() {
 }
 
 #[test]
-fn the_next_available_is_the_one_whose_oldest_message_has_waited_longest() {
+fn the_next_available_session_has_the_oldest_message() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     let sent = [("1", "b"), ("2", "a"), ("3", "b"), ("4", "c")];
     send_all(&mut peer, "q", &sent);
@@ -109,7 +109,7 @@ fn the_next_available_is_the_one_whose_oldest_message_has_waited_longest() {
 }
 
 #[test]
-fn a_filter_means_nothing_to_other_links() {
+fn a_session_filter_on_other_links_is_ignored() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     for address in ["q/$management", "$cbs"] {
         peer.attached(&Attach::session(address, text("s")));
@@ -131,7 +131,7 @@ fn assert_refused(peer: &mut Peer, attach: &Attach, condition: &str, words: &str
 }
 
 #[test]
-fn a_plain_receiver_is_refused_where_sessions_are_required() {
+fn a_session_entity_refuses_plain_receivers() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     let words = "It is not possible for an entity that requires sessions to create a non-sessionful message \
                  receiver.";
@@ -141,7 +141,7 @@ fn a_plain_receiver_is_refused_where_sessions_are_required() {
 }
 
 #[test]
-fn a_session_receiver_is_refused_where_there_are_none() {
+fn a_plain_entity_refuses_session_receivers() {
     let sessions = r#""RequiresSession":true"#;
     let (_bus, mut peer) =
         Bus::configured(&queues("", &[("plain", ""), ("q", sessions)])).with_client();
@@ -162,7 +162,7 @@ fn a_session_receiver_is_refused_where_there_are_none() {
 }
 
 #[test]
-fn a_held_session_cannot_be_accepted() {
+fn a_locked_session_cannot_be_accepted() {
     let (bus, mut holder) = Bus::with_sessions().with_client();
     let held = holder.accept("q", "s");
     let mut peer = bus.client();
@@ -171,7 +171,7 @@ fn a_held_session_cannot_be_accepted() {
     let condition = "com.microsoft:session-cannot-be-locked";
     for wanted in [text("s"), described(text("s"))] {
         // No receiver waits for a session by its id.
-        let attach = Attach::session("q", wanted).patient(uint(60_000));
+        let attach = Attach::session("q", wanted).waiting_for(uint(60_000));
         assert_refused(&mut peer, &attach, condition, words);
         assert_refused(&mut holder, &attach.named("other"), condition, words);
     }
@@ -180,7 +180,7 @@ fn a_held_session_cannot_be_accepted() {
 }
 
 #[test]
-fn an_id_that_no_session_can_have_is_refused() {
+fn a_session_id_over_128_characters_is_refused() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     peer.accept("q", &"é".repeat(128));
     let id = "s".repeat(129);
@@ -192,7 +192,7 @@ fn an_id_that_no_session_can_have_is_refused() {
 }
 
 #[test]
-fn a_filter_that_is_no_text_is_refused() {
+fn a_session_filter_other_than_text_or_null_is_refused() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     for (wanted, shown) in [
         (uint(7), "7"),
@@ -209,7 +209,7 @@ fn a_filter_that_is_no_text_is_refused() {
 }
 
 #[test]
-fn a_wait_time_must_be_valid() {
+fn the_timeout_of_a_session_attach_must_be_valid() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     for (time, shown) in [
         (text("60"), "'60'"),
@@ -222,15 +222,15 @@ fn a_wait_time_must_be_valid() {
             "The link property com.microsoft:timeout of a receiver of 'q' is {shown}; it must be a whole number of \
              milliseconds from 0 to 4294967295."
         );
-        let attach = Attach::session("q", Value::Null).patient(time);
+        let attach = Attach::session("q", Value::Null).waiting_for(time);
         assert_refused(&mut peer, &attach, ARGUMENT, &words);
     }
     // A receiver that names a session does not wait.
-    peer.attached(&Attach::session("q", text("s")).patient(text("60")));
+    peer.attached(&Attach::session("q", text("s")).waiting_for(text("60")));
 }
 
 #[test]
-fn a_message_without_a_session_is_refused_at_a_queue() {
+fn a_session_queue_rejects_messages_without_a_session_id() {
     let (bus, mut peer, sender) = Bus::with_sessions().with_sender("q");
     let words = "The SessionId was not set on a message, and it cannot be sent to the entity. Entities that have \
                  session support enabled can only receive messages that have the SessionId set to a valid value.";

@@ -53,7 +53,7 @@ fn sessions_with_messages_are_listed_page_by_page() {
 }
 
 #[test]
-fn sessions_are_listed_by_when_their_state_was_set() {
+fn sessions_are_listed_by_the_time_of_their_last_state() {
     let bus = Bus::with_sessions();
     bus.http.advance(86_400.0);
     let (mut peer, node) = bus.node("q/$management");
@@ -83,7 +83,7 @@ fn sessions_are_listed_by_when_their_state_was_set() {
 }
 
 #[test]
-fn a_list_needs_a_page() {
+fn listing_sessions_needs_a_time_and_a_page() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     let node = peer.node("q/$management");
     let since = |value: Value| (text("last-updated-time"), value);
@@ -109,7 +109,7 @@ fn a_list_needs_a_page() {
 }
 
 #[test]
-fn renewing_returns_the_new_end_in_the_time_of_the_client() {
+fn renewing_a_session_lock_returns_its_end_in_client_time() {
     let bus = Bus::with_sessions();
     bus.http.advance(86_400.0);
     let mut peer = bus.client();
@@ -124,7 +124,7 @@ fn renewing_returns_the_new_end_in_the_time_of_the_client() {
 }
 
 #[test]
-fn peeking_may_be_limited_to_a_session() {
+fn a_peek_may_be_limited_to_a_session() {
     let (bus, mut peer) = Bus::with_sessions().with_client();
     send_all(&mut peer, "q", &[("1", "a"), ("2", "b"), ("3", "a")]);
     let node = peer.node("q/$management");
@@ -157,7 +157,7 @@ fn peeking_may_be_limited_to_a_session() {
 }
 
 #[test]
-fn deleting_may_be_limited_to_a_session() {
+fn a_batch_delete_may_be_limited_to_a_session() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     send_all(&mut peer, "q", &[("1", "a"), ("2", "b"), ("3", "a")]);
     let node = peer.node("q/$management");
@@ -174,7 +174,7 @@ fn deleting_may_be_limited_to_a_session() {
 }
 
 #[test]
-fn dead_letters_are_peeked_by_session_too() {
+fn dead_letters_can_be_peeked_by_session() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     send_all(&mut peer, "q", &[("1", "a"), ("2", "b")]);
     for session in ["a", "b"] {

@@ -8,7 +8,7 @@ use crate::support::*;
 
 /// The lock of its session was that of the message (wire.md §4.4).
 #[test]
-fn what_is_settled_twice_has_lost_its_session() {
+fn a_second_settlement_in_a_session_is_a_lost_session_lock() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     send_all(&mut peer, "q", &[("1", "s")]);
     let link = peer.accept("q", "s");
@@ -23,7 +23,7 @@ fn what_is_settled_twice_has_lost_its_session() {
 }
 
 #[test]
-fn a_connection_that_breaks_frees_its_sessions() {
+fn a_dropped_connection_releases_its_sessions() {
     let (bus, mut gone) = Bus::with_sessions().with_client();
     send_all(&mut gone, "q", &[("1", "s")]);
     let link = gone.accept("q", "s");
@@ -98,7 +98,7 @@ fn remove(bus: &Bus) {
 }
 
 #[test]
-fn the_link_is_closed_when_the_time_is_over() {
+fn a_session_link_is_detached_when_its_lock_expires() {
     let (bus, mut peer, link, held) = holding();
     bus.http.advance(61.0);
     let detach = peer.detached(&link);
@@ -116,7 +116,7 @@ fn the_link_is_closed_when_the_time_is_over() {
 }
 
 #[test]
-fn what_takes_the_lock_away_detaches_the_link_and_refuses_the_settlement() {
+fn ending_a_session_lock_detaches_and_refuses_settlements() {
     // Python shuts its receiver down when a settlement is not found (wire.md §4.4).
     let ends: [(&str, End, &str, &str); 3] = [
         ("a test", lose, LOST, LOST),
@@ -137,7 +137,7 @@ fn what_takes_the_lock_away_detaches_the_link_and_refuses_the_settlement() {
 }
 
 #[test]
-fn a_reset_takes_sessions_and_their_states_away() {
+fn a_reset_removes_sessions_and_their_states() {
     let (bus, mut peer, link, _) = holding();
     let node = peer.node("q/$management");
     let state = (text("session-state"), binary(b"state"));
@@ -152,7 +152,7 @@ fn a_reset_takes_sessions_and_their_states_away() {
 }
 
 #[test]
-fn a_disabled_queue_detaches_in_its_own_words() {
+fn disabling_a_queue_detaches_session_links_with_its_text() {
     let (bus, mut peer, link, held) = holding();
     bus.http.set_status("q", "ReceiveDisabled");
     let disabled = "com.microsoft:entity-disabled";
@@ -164,7 +164,7 @@ fn a_disabled_queue_detaches_in_its_own_words() {
 }
 
 #[test]
-fn a_message_that_was_settled_cannot_be_settled_again() {
+fn a_settled_session_message_cannot_be_settled_again() {
     let (_bus, mut peer, _, held) = holding();
     peer.complete(&held);
     let node = peer.node("q/$management");
@@ -173,7 +173,7 @@ fn a_message_that_was_settled_cannot_be_settled_again() {
 }
 
 #[test]
-fn a_message_of_a_session_has_no_lock_of_its_own_to_renew() {
+fn a_message_lock_in_a_session_cannot_be_renewed() {
     let (_bus, mut peer, _, held) = holding();
     let node = peer.node("q/$management");
     let reply = peer.call(&node, "renew-lock", map([tokens(&[held.token()])]));

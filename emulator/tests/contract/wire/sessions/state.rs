@@ -22,7 +22,7 @@ fn set(peer: &mut Peer, node: &Node, session: &str, state: Value) -> Reply {
 }
 
 #[test]
-fn it_is_null_until_it_is_set_and_after_it_is_cleared() {
+fn a_session_state_is_null_before_it_is_set_and_after_clearing() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     peer.accept("q", "s");
     let node = peer.node("q/$management");
@@ -45,7 +45,7 @@ fn it_is_null_until_it_is_set_and_after_it_is_cleared() {
 }
 
 #[test]
-fn it_belongs_to_the_holder_of_the_session() {
+fn only_the_session_holder_may_use_state_and_renewal() {
     let (bus, mut holder) = Bus::with_sessions().with_client();
     holder.accept("q", "s");
     let (mut peer, node) = bus.node("q/$management");
@@ -58,7 +58,7 @@ fn it_belongs_to_the_holder_of_the_session() {
 }
 
 #[test]
-fn the_tier_limits_its_size() {
+fn the_tier_limits_the_size_of_a_session_state() {
     for (tier, limit) in [("standard", 256 * 1024), ("premium", 1024 * 1024)] {
         let emulator = format!(r#""Tier":"{tier}""#);
         let (_bus, mut peer) =
@@ -80,7 +80,7 @@ fn the_tier_limits_its_size() {
 }
 
 #[test]
-fn half_a_request_is_refused() {
+fn an_incomplete_session_state_request_is_refused() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     peer.accept("q", "s");
     let node = peer.node("q/$management");
@@ -110,7 +110,7 @@ fn half_a_request_is_refused() {
 }
 
 #[test]
-fn a_plain_queue_and_dead_letters_have_none() {
+fn plain_queues_and_dead_letters_have_no_session_state() {
     let (_bus, mut peer) = Bus::configured(&queues(
         "",
         &[("p", ""), ("q", r#""RequiresSession":true"#)],
@@ -187,7 +187,7 @@ fn call(peer: &mut Peer, node: &Node, link: &str, operation: &str, body: Value) 
 }
 
 #[test]
-fn o55_the_token_of_a_session_takes_it_over_on_the_same_connection() {
+fn o55_a_session_token_takes_over_on_the_same_connection() {
     let (_bus, mut peer) = premium().with_client();
     send_all(&mut peer, "q", &[("1", "s"), ("2", "s")]);
     let first = peer.attached(&wish(text("s"), Value::Null).named("first"));
@@ -246,7 +246,7 @@ fn o55_the_token_of_a_session_takes_it_over_on_the_same_connection() {
 }
 
 #[test]
-fn o55_another_connection_takes_a_session_over_too() {
+fn o55_a_session_token_takes_over_on_another_connection() {
     let bus = premium();
     let (mut one, mut other) = (bus.client(), bus.client());
     send_all(&mut one, "q", &[("1", "s")]);
@@ -258,7 +258,7 @@ fn o55_another_connection_takes_a_session_over_too() {
 }
 
 #[test]
-fn o55_whatever_is_not_the_token_of_the_holder_is_refused() {
+fn o55_a_takeover_without_the_token_of_the_holder_is_refused() {
     let (_bus, mut peer) = premium().with_client();
     // A link of the same name would end it.
     let first = peer.attached(&wish(text("s"), Value::Null).named("first"));
@@ -284,7 +284,7 @@ fn o55_whatever_is_not_the_token_of_the_holder_is_refused() {
 }
 
 #[test]
-fn o55_the_filter_is_also_known_by_its_name_and_echoed_as_it_came() {
+fn o55_the_filter_is_recognized_by_symbol_and_echoed_unchanged() {
     let (_bus, mut peer) = premium().with_client();
     let value = list([text("s"), Value::Null]);
     let filter_value = described(Descriptor::Name(NAME.into()), value);
@@ -296,7 +296,7 @@ fn o55_the_filter_is_also_known_by_its_name_and_echoed_as_it_came() {
 }
 
 #[test]
-fn o55_other_tiers_refuse_such_a_filter_so_that_the_client_says_what_is_missing() {
+fn o55_other_tiers_refuse_the_non_exclusive_session_filter() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     let refusal = peer.refused(&wish(text("s"), Value::Null).named("l"));
     assert_eq!(refusal.condition, "amqp:not-allowed");

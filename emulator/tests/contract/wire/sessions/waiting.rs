@@ -18,7 +18,7 @@ fn assert_unanswered(peer: &mut Peer) {
 }
 
 #[test]
-fn the_answer_comes_with_the_first_message() {
+fn a_waiting_session_attach_is_answered_at_the_first_message() {
     let (bus, mut peer) = Bus::with_sessions().with_client();
     let attach = Attach::session("q", described(Value::Null));
     let handle = peer.ask_to_attach(&attach);
@@ -30,7 +30,7 @@ fn the_answer_comes_with_the_first_message() {
 }
 
 #[test]
-fn the_attach_is_answered_when_a_session_is_released() {
+fn a_waiting_session_attach_is_answered_when_a_session_is_released() {
     let (bus, mut holder) = Bus::with_sessions().with_client();
     send_all(&mut holder, "q", &[("m", "s")]);
     let held = holder.accept("q", "s");
@@ -44,7 +44,7 @@ fn the_attach_is_answered_when_a_session_is_released() {
 }
 
 #[test]
-fn one_connection_may_wait_for_what_it_holds_itself() {
+fn a_connection_may_wait_for_a_session_it_holds() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     send_all(&mut peer, "q", &[("m", "s")]);
     let held = peer.accept("q", "s");
@@ -56,7 +56,7 @@ fn one_connection_may_wait_for_what_it_holds_itself() {
 }
 
 #[test]
-fn credit_may_be_given_before_the_answer() {
+fn credit_may_precede_the_answer_of_a_session_attach() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     let attach = next("next");
     let handle = peer.ask_to_attach(&attach);
@@ -81,7 +81,7 @@ fn a_wait_for_a_session_times_out() {
         (Value::Int(1), "00:00:00.0010000"),
     ] {
         let started = Instant::now();
-        let refusal = peer.refused(&next("next").patient(time.clone()));
+        let refusal = peer.refused(&next("next").waiting_for(time.clone()));
         assert_eq!(refusal.condition, "com.microsoft:timeout");
         let words = format!(
             "The operation did not complete within the allotted timeout of {shown}. The time allotted to this \
@@ -99,7 +99,7 @@ fn a_wait_for_a_session_times_out() {
 }
 
 #[test]
-fn waiting_takes_real_time_whatever_the_clock_shows() {
+fn a_wait_for_a_session_takes_real_time_despite_an_advance() {
     let (bus, mut peer) = Bus::with_sessions().with_client();
     let attach = next("next");
     let handle = peer.ask_to_attach(&attach);
@@ -112,7 +112,7 @@ fn waiting_takes_real_time_whatever_the_clock_shows() {
 }
 
 #[test]
-fn a_detach_releases_reserved_messages() {
+fn a_detach_cancels_a_waiting_session_attach() {
     let (bus, mut gone) = Bus::with_sessions().with_client();
     let attach = next("gone");
     let handle = gone.ask_to_attach(&attach);
@@ -126,7 +126,7 @@ fn a_detach_releases_reserved_messages() {
 }
 
 #[test]
-fn a_waiting_attach_ends_with_its_session_or_connection() {
+fn a_waiting_attach_ends_with_its_amqp_session_or_connection() {
     let (bus, mut gone) = Bus::with_sessions().with_client();
     gone.begin(3);
     gone.ask_to_attach(&next("gone").on(3));
@@ -142,7 +142,7 @@ fn a_waiting_attach_ends_with_its_session_or_connection() {
 }
 
 #[test]
-fn a_link_that_is_attached_again_waits_in_the_place_of_the_old_one() {
+fn a_repeated_attach_replaces_the_waiting_link() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     peer.ask_to_attach(&next("same"));
     let handle = peer.ask_to_attach(&next("same"));
@@ -154,7 +154,7 @@ fn a_link_that_is_attached_again_waits_in_the_place_of_the_old_one() {
 }
 
 #[test]
-fn a_waiting_receiver_is_refused_when_the_queue_is_disabled_or_deleted() {
+fn a_waiting_attach_is_refused_when_the_queue_is_disabled_or_deleted() {
     for (change, condition) in [
         ("disable", "com.microsoft:entity-disabled"),
         ("delete", "amqp:not-found"),
@@ -177,7 +177,7 @@ const EACH: usize = 1000;
 const CONNECTIONS: usize = 4;
 
 #[test]
-fn the_first_waiting_receiver_is_woken_first() {
+fn waiting_session_receivers_are_served_in_order_of_arrival() {
     let bus = Bus::with_sessions();
     let mut peers: Vec<Peer> = (0..CONNECTIONS).map(|_| bus.client()).collect();
     // In turns: first a hundred of one connection, then of the next.
@@ -206,7 +206,7 @@ fn the_first_waiting_receiver_is_woken_first() {
 }
 
 #[test]
-fn sessions_go_from_hand_to_hand_and_no_receiver_is_passed_over() {
+fn a_released_session_goes_to_the_next_waiting_receiver_in_order() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     send_all(&mut peer, "q", &[("m", "only")]);
     let first = peer.accept("q", "only");

@@ -9,7 +9,7 @@ use super::bus_with;
 use crate::support::*;
 
 #[test]
-fn a_destination_must_be_there_and_be_sent_to() {
+fn a_via_destination_must_exist_and_accept_sends() {
     let (bus, mut peer, ..) = bus_with(&[]);
     let refusal = peer.refused(&Attach::via("q", "missing"));
     assert_eq!(refusal.condition, "amqp:not-found");
@@ -30,7 +30,7 @@ fn a_destination_must_be_there_and_be_sent_to() {
 }
 
 #[test]
-fn only_the_first_entity_can_be_received_from() {
+fn only_the_first_entity_of_a_transaction_can_be_received_from() {
     let (_bus, mut peer, sender, receiver) = bus_with(&["a"]);
     let elsewhere = peer.sender("other");
     peer.send(&elsewhere, &Message::new("b"));
@@ -70,7 +70,7 @@ fn twice(state: Value) -> [(bool, Value); 2] {
 }
 
 #[test]
-fn o44_every_outcome_is_sent_twice_back_to_back() {
+fn o44_every_outcome_is_sent_twice_to_mssbcbs_clients() {
     let bus = Bus::with_queues(&["q"]);
     let mut peer = bus.client_by("MSSBCBS");
     let sender = peer.sender("q");

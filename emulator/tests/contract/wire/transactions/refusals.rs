@@ -18,8 +18,8 @@ fn condition(result: Result<(), ServiceError>) -> String {
 #[test]
 fn unknown_discharged_and_foreign_transactions_are_refused() {
     let (bus, mut peer, sender, receiver) = bus_with(&["a"]);
-    let mut stranger = bus.client();
-    let (_, foreign) = stranger.transaction();
+    let mut other = bus.client();
+    let (_, foreign) = other.transaction();
     let (coordinator, discharged) = peer.transaction();
     peer.commit(&coordinator, &discharged).unwrap();
     let node = peer.node("q/$management");
@@ -56,7 +56,7 @@ fn a_discharge_after_two_minutes_is_refused() {
 }
 
 #[test]
-fn a_release_is_no_work_of_a_transaction() {
+fn a_transaction_refuses_the_released_outcome() {
     let (bus, mut peer, _, receiver) = bus_with(&["a"]);
     let (_, transaction) = peer.transaction();
     let delivery = peer.receive_one(&receiver);
@@ -66,7 +66,7 @@ fn a_release_is_no_work_of_a_transaction() {
 }
 
 #[test]
-fn an_entity_that_is_gone_fails_the_discharge() {
+fn a_deleted_entity_fails_the_discharge() {
     let (bus, mut peer, sender, _) = bus_with(&[]);
     let (coordinator, transaction) = peer.transaction();
     peer.enlist(&sender, &transaction, "a");
@@ -76,7 +76,7 @@ fn an_entity_that_is_gone_fails_the_discharge() {
 }
 
 #[test]
-fn an_invalid_coordinator_request_is_refused_and_the_link_stays() {
+fn an_invalid_coordinator_request_is_rejected_and_keeps_the_link() {
     let (_bus, mut peer, ..) = bus_with(&[]);
     let coordinator = peer.attached(&Attach::coordinator());
     for body in [Value::Null, text("declare"), composite(0x30, [])] {
@@ -91,7 +91,7 @@ fn an_invalid_coordinator_request_is_refused_and_the_link_stays() {
 }
 
 #[test]
-fn a_connection_has_so_many_transactions_open() {
+fn a_connection_has_at_most_1000_open_transactions() {
     let (bus, mut peer, sender, receiver) = bus_with(&[]);
     let (coordinator, first) = peer.transaction();
     peer.enlist(&sender, &first, "a");
@@ -129,7 +129,7 @@ fn condition_of_declare(peer: &mut Peer, coordinator: &Link) -> ServiceError {
 }
 
 #[test]
-fn a_target_that_is_the_coordinator_makes_no_receiver_its_link() {
+fn a_coordinator_target_on_a_receiver_link_is_ignored() {
     let (_bus, mut peer, ..) = bus_with(&["a"]);
     let odd = Attach {
         target: composite(0x30, []),

@@ -24,7 +24,7 @@ fn o41_a_settlement_is_answered_unsettled_and_then_settled_before_the_discharge(
 }
 
 #[test]
-fn o41_after_a_rollback_the_delivery_is_settled_anew() {
+fn o41_a_delivery_can_be_settled_again_after_a_rollback() {
     for again in ["plain", "released", "in another transaction"] {
         let (bus, mut peer, _, receiver) = bus_with(&["a"]);
         let (coordinator, transaction) = peer.transaction();
@@ -54,7 +54,7 @@ fn o41_after_a_rollback_the_delivery_is_settled_anew() {
 
 /// Its transaction still has to settle it for the client.
 #[test]
-fn o41_a_second_settlement_is_refused_and_leaves_the_delivery_to_its_transaction() {
+fn o41_a_second_settlement_of_an_enlisted_delivery_is_refused() {
     for commits in [true, false] {
         let (bus, mut peer, _, receiver) = bus_with(&["a"]);
         let (coordinator, transaction) = peer.transaction();
@@ -94,7 +94,7 @@ fn o41_a_failed_commit_settles_nothing() {
 
 /// As qpid-jms settles: it forgets the delivery with its disposition.
 #[test]
-fn o41_what_was_settled_for_good_is_available_after_a_rollback() {
+fn o41_a_presettled_delivery_is_available_after_a_rollback() {
     for ends_with_discharge in [true, false] {
         let (bus, mut peer, _, receiver) = bus_with(&["a"]);
         let (coordinator, transaction) = peer.transaction();
@@ -112,7 +112,7 @@ fn o41_what_was_settled_for_good_is_available_after_a_rollback() {
 }
 
 #[test]
-fn o42_what_belongs_to_another_partition_comes_back() {
+fn o42_a_message_of_another_partition_is_returned() {
     let (_bus, mut peer, sender) =
         Bus::configured(&queues("", &[("q", r#""EnablePartitioning":true"#)])).with_sender("q");
     for key in ["one", "two"] {
@@ -138,7 +138,7 @@ fn o42_what_belongs_to_another_partition_comes_back() {
 
 /// As .NET does with `EnableCrossEntityTransactions`: all links on the session of the coordinator.
 #[test]
-fn o43_what_is_sent_to_by_way_of_another_cannot_be_received_from() {
+fn o43_a_via_destination_cannot_be_received_from() {
     for fail in [false, true] {
         let (_bus, mut peer) = Bus::with_queues(&["a", "b"]).with_client();
         let coordinator = peer.attached(&Attach::coordinator());

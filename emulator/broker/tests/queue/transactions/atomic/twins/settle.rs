@@ -3,7 +3,7 @@
 use servicebus_broker::{Outcome, ReceiveMode, SettleError, SubQueue, TransactError};
 
 use super::{End, Lock, Twins, Work, pick};
-use crate::world::{World, abandon, bury, defer};
+use crate::world::{World, abandon, dead_lettered, defer};
 
 impl Twins {
     pub(crate) fn lock(&mut self, name: &'static str, store: SubQueue) {
@@ -118,7 +118,7 @@ impl End {
             Self::Complete => Outcome::Complete,
             Self::Abandon => abandon(),
             Self::Defer => defer(),
-            Self::DeadLetter => bury("why"),
+            Self::DeadLetter => dead_lettered("why"),
         }
     }
 }
