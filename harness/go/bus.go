@@ -8,7 +8,9 @@ package servicebustest
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"maps"
 	"net"
+	"net/url"
 	"os"
 	"testing"
 	"time"
@@ -24,7 +26,7 @@ type Bus struct {
 	Name string
 	// ConnectionString is for clients over plain TCP.
 	ConnectionString string
-	tlsString        string
+	tlsString, path  string
 	// Faults are injected into operations of clients.
 	Faults   *Faults
 	emulator *emulator
@@ -33,22 +35,20 @@ type Bus struct {
 
 // Session is a session of a queue or subscription that has messages, a state or a receiver.
 type Session struct {
-	ID                       string
+	ID, Holder               string
 	Active, Locked, Deferred int
-	Holder                   string
 	LockedUntil              string `json:"locked_until"`
 	State                    []byte
 }
 
 // Explanation is how a rule evaluates a message that is not sent.
 type Explanation struct {
-	Rule    string
-	Matched bool
-	Reason  struct {
+	Rule, Error string
+	Matched     bool
+	Reason      struct {
 		Expression, Truth string
 		Values            []Fields
 	}
-	Error string
 }
 
 // New creates a namespace, which ends with the test. It has the entities that the options declare, else those of
@@ -65,27 +65,21 @@ func New(t testing.TB, options ...Option) *Bus {
 	if err != nil {
 		t.Fatal(err)
 	}
-	emulator, err := shared(settings.options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	bus := &Bus{emulator: emulator, t: t}
-	bus.Faults = &Faults{bus: bus}
-	var created struct {
+	bus := &Bus{emulator: shared(t, settings.options), t: t, path: "namespaces"}
+	created := ask[struct {
 		Name  string
 		Plain string `json:"connection_string"`
 		TLS   string `json:"tls_connection_string"`
-	}
-	bus.check(emulator.ask("POST", "namespaces", configuration, &created))
+	}](bus, "POST", "", configuration)
 	bus.Name, bus.ConnectionString, bus.tlsString = created.Name, created.Plain, created.TLS
+	bus.path += "/" + bus.Name + "/"
+	bus.Faults = &Faults{bus}
 	t.Cleanup(bus.end)
 	return bus
 }
 
 // TLSConnectionString is for clients over TLS, as in production, with [Bus.TLSConfig] as an option.
-func (bus *Bus) TLSConnectionString() string {
-	return bus.tlsString
-}
+func (bus *Bus) TLSConnectionString() string { return bus.tlsString }
 
 // TLSConfig trusts the certificate of the emulator.
 func (bus *Bus) TLSConfig() *tls.Config {
@@ -101,59 +95,51 @@ func (bus *Bus) TLSConfig() *tls.Config {
 }
 
 // HTTPAddress is the address of the control API and the inspector page of the emulator.
-func (bus *Bus) HTTPAddress() string {
-	return bus.emulator.ready.HTTP
-}
+func (bus *Bus) HTTPAddress() string { return bus.emulator.ready.HTTP }
 
 // PID is the process id of the emulator.
-func (bus *Bus) PID() int {
-	return bus.emulator.ready.PID
-}
+func (bus *Bus) PID() int { return bus.emulator.ready.PID }
 
 // Now is the time of the namespace's clock.
 func (bus *Bus) Now() time.Time {
 	bus.t.Helper()
-	var clock struct{ Now time.Time }
-	bus.ask("GET", "clock", nil, &clock)
-	return clock.Now
+	return ask[struct{ Now time.Time }](bus, "GET", "clock", nil).Now
 }
 
 // Advance advances the clock, and returns when everything that is due by then has been processed.
 func (bus *Bus) Advance(duration time.Duration) {
 	bus.t.Helper()
-	bus.ask("POST", "clock/advance", Fields{"seconds": duration.Seconds()}, nil)
+	ask[any](bus, "POST", "clock/advance", Fields{"seconds": duration})
 }
 
 // Freeze stops the clock.
 func (bus *Bus) Freeze() {
 	bus.t.Helper()
-	bus.ask("POST", "clock/freeze", nil, nil)
+	ask[any](bus, "POST", "clock/freeze", nil)
 }
 
 // Resume restarts a stopped clock.
 func (bus *Bus) Resume() {
 	bus.t.Helper()
-	bus.ask("POST", "clock/resume", nil, nil)
+	ask[any](bus, "POST", "clock/resume", nil)
 }
 
 // StepByItself makes the clock step to the next deadline whenever the namespace is idle.
 func (bus *Bus) StepByItself() {
 	bus.t.Helper()
-	bus.ask("POST", "clock/auto", nil, nil)
+	ask[any](bus, "POST", "clock/auto", nil)
 }
 
 // IsIdle returns whether the namespace is idle: no message is locked, or can be delivered to a receiver.
 func (bus *Bus) IsIdle() bool {
 	bus.t.Helper()
-	return bus.busy(0) == ""
+	return ask[struct{ Failure string }](bus, "POST", "settled", Fields{"within": 0, "refuse": false}).Failure == ""
 }
 
 // WaitIdle waits until the namespace is idle, by default up to 5 s.
 func (bus *Bus) WaitIdle(within ...time.Duration) {
 	bus.t.Helper()
-	if busy := bus.busy(append(within, defaultTimeout)[0]); busy != "" {
-		bus.t.Fatal(busy)
-	}
+	bus.require("settled", Fields{"within": append(within, defaultTimeout)[0], "refuse": false})
 }
 
 // WaitForReceiver waits until a client receives from a queue or subscription, by default up to 5 s.
@@ -167,45 +153,33 @@ func (bus *Bus) WaitForReceiver(entity string, within ...time.Duration) {
 // Assertions and fields are those of the control API. A failure shows what was found instead, and the timeline.
 func (bus *Bus) Expect(entity, assertion string, fields ...Fields) {
 	bus.t.Helper()
-	request := Fields{"kind": assertion, "entity": entity}.with(fields...)
-	var result struct {
-		Holds   bool
-		Failure string
-	}
-	bus.ask("POST", "assertions", request, &result)
-	if !result.Holds {
-		bus.t.Fatal(result.Failure)
-	}
+	bus.require("assertions", Fields{"kind": assertion, "entity": entity}.with(fields...))
 }
 
 // Counts are the numbers of messages of an entity: active, dead_letter, locked, scheduled and others.
 func (bus *Bus) Counts(entity string) map[string]int {
 	bus.t.Helper()
-	var counts map[string]int
-	bus.ask("GET", "counts", nil, &counts, "entity", entity)
-	return counts
+	return ask[map[string]int](bus, "GET", "counts?entity="+url.QueryEscape(entity), nil)
 }
 
 // Sessions are the sessions of a queue or subscription.
 func (bus *Bus) Sessions(entity string) []Session {
 	bus.t.Helper()
-	var result struct{ Sessions []Session }
-	bus.ask("GET", "sessions", nil, &result, "entity", entity)
-	return result.Sessions
+	return ask[struct{ Sessions []Session }](bus, "GET", "sessions?entity="+url.QueryEscape(entity), nil).Sessions
 }
 
 // LoseSessionLock ends the lock of a session as if it had expired.
 func (bus *Bus) LoseSessionLock(entity, session string) {
 	bus.t.Helper()
-	bus.ask("POST", "sessions/lose", Fields{"entity": entity, "session": session}, nil)
+	ask[any](bus, "POST", "sessions/lose", Fields{"entity": entity, "session": session})
 }
 
 // Timeline is the recorded events of an entity, or of all (""), and of a message, or of all ("").
 func (bus *Bus) Timeline(entity, messageID string) Timeline {
 	bus.t.Helper()
-	var result struct{ Events Timeline }
-	bus.ask("GET", "timeline", nil, &result, "entity", entity, "message_id", messageID, "lines", "true")
-	return result.Events
+	query := url.Values{"entity": {entity}, "message_id": {messageID}, "lines": {"true"}}
+	maps.DeleteFunc(query, func(_ string, values []string) bool { return values[0] == "" })
+	return ask[struct{ Events Timeline }](bus, "GET", "timeline?"+query.Encode(), nil).Events
 }
 
 // Explain returns how each rule of a subscription evaluates a message, without sending it. The message has these application
@@ -213,10 +187,9 @@ func (bus *Bus) Timeline(entity, messageID string) Timeline {
 func (bus *Bus) Explain(subscription string, properties, system Fields) map[string]Explanation {
 	bus.t.Helper()
 	message := []Fields{{"Body": "", "UserProperties": properties, "BrokerProperties": system}}
-	var result struct{ Rules []Explanation }
-	bus.ask("POST", "explain", message, &result, "subscription", subscription)
+	path := "explain?subscription=" + url.QueryEscape(subscription)
 	rules := map[string]Explanation{}
-	for _, rule := range result.Rules {
+	for _, rule := range ask[struct{ Rules []Explanation }](bus, "POST", path, message).Rules {
 		rules[rule.Rule] = rule
 	}
 	return rules
@@ -225,43 +198,32 @@ func (bus *Bus) Explain(subscription string, properties, system Fields) map[stri
 // Reset removes all messages, sessions and recorded events.
 func (bus *Bus) Reset() {
 	bus.t.Helper()
-	bus.ask("POST", "reset", nil, nil)
+	ask[any](bus, "POST", "reset", nil)
 }
 
 // end ends the namespace, as cleanup of the test.
 func (bus *Bus) end() {
 	bus.t.Helper()
-	var result struct{ Report string }
-	passed := !bus.t.Failed() && !bus.t.Skipped()
-	if err := bus.emulator.ask("POST", bus.path("end"), Fields{"passed": passed}, &result); err != nil {
-		bus.t.Error(err)
-	} else if passed && result.Report != "" {
-		bus.t.Error(result.Report)
-	} else if bus.t.Failed() {
-		bus.t.Log(result.Report)
+	failed, skipped := bus.t.Failed(), bus.t.Skipped()
+	report := ask[struct{ Report string }](bus, "POST", "end", Fields{"passed": !failed && !skipped}).Report
+	if report != "" && (failed || !skipped) {
+		bus.t.Error(report)
 	}
 }
 
-// busy waits until the namespace is idle, and returns the reason if it is not within this time.
-func (bus *Bus) busy(within time.Duration) string {
+// require waits until something has happened; if it has not, the response has the failure of the test.
+func (bus *Bus) require(path string, fields Fields) {
 	bus.t.Helper()
-	var result struct{ Failure string }
-	bus.ask("POST", "settled", Fields{"within": within.Seconds(), "refuse": false}, &result)
-	return result.Failure
+	if failure := ask[struct{ Failure string }](bus, "POST", path, fields).Failure; failure != "" {
+		bus.t.Fatal(failure)
+	}
 }
 
-func (bus *Bus) path(relative string) string {
-	return "namespaces/" + bus.Name + "/" + relative
-}
-
-func (bus *Bus) ask(method, path string, body, answer any, query ...string) {
+// ask sends a request to the namespace and returns the response; an error fails the test.
+func ask[Answer any](bus *Bus, method, path string, body any) (answer Answer) {
 	bus.t.Helper()
-	bus.check(bus.emulator.ask(method, bus.path(path), body, answer, query...))
-}
-
-func (bus *Bus) check(err error) {
-	bus.t.Helper()
-	if err != nil {
+	if err := bus.emulator.ask(method, bus.path+path, body, &answer); err != nil {
 		bus.t.Fatal(err)
 	}
+	return answer
 }

@@ -1,7 +1,6 @@
 package servicebustest
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
@@ -16,21 +15,22 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"testing"
 	"time"
 )
 
-const (
-	variable     = "SERVICEBUS_EMULATOR_BIN"
-	startTimeout = 30 * time.Second
-)
+const variable = "SERVICEBUS_EMULATOR_BIN"
+
+// client waits for a response longer than an assertion may wait, which is ten minutes. It reuses no connection, because the
+// emulator may close one just when the next request is sent.
+var client = http.Client{Timeout: 11 * time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 
 // emulator is a process. It ends when its standard input is closed, so it does not outlive the tests.
 type emulator struct {
-	control
 	ready struct {
-		Event, AMQP, AMQPS, HTTP string
-		CACertificate            string `json:"ca_certificate"`
-		PID                      int
+		Event, AMQPS, HTTP string
+		CACertificate      string `json:"ca_certificate"`
+		PID                int
 	}
 	command *exec.Cmd
 	stdin   io.Closer    // Referenced here because the process ends when it is closed.
@@ -45,19 +45,18 @@ var started sync.Map
 var embedded []byte
 
 // Embed sets the program of the emulator; a module that contains one calls it when it is imported.
-func Embed(program []byte) {
-	embedded = program
-}
+func Embed(program []byte) { embedded = program }
 
 // shared returns the emulator of this test binary with these options, and starts it on the first call.
-func shared(options []string) (*emulator, error) {
+func shared(t testing.TB, options []string) *emulator {
+	t.Helper()
 	once := sync.OnceValues(func() (*emulator, error) { return start(options) })
 	startOnce, _ := started.LoadOrStore(strings.Join(options, "\x00"), once)
 	running, err := startOnce.(func() (*emulator, error))()
 	if err != nil {
-		return nil, fmt.Errorf("the emulator did not start: %w; check its options and %s", err, variable)
+		t.Fatalf("the emulator did not start: %v; check its options and %s", err, variable)
 	}
-	return running, nil
+	return running
 }
 
 func start(options []string) (*emulator, error) {
@@ -71,43 +70,74 @@ func start(options []string) (*emulator, error) {
 	if err != nil {
 		return nil, err
 	}
-	running := &emulator{ended: make(chan struct{})}
-	running.command = exec.Command(program, append([]string{"--for-tests"}, options...)...)
-	running.command.Stderr = &running.stderr
-	if running.stdin, err = running.command.StdinPipe(); err != nil {
+	command := exec.Command(program, append([]string{"--for-tests"}, options...)...)
+	stdin, stdinErr := command.StdinPipe()
+	stdout, stdoutErr := command.StdoutPipe()
+	if err := errors.Join(stdinErr, stdoutErr); err != nil {
 		return nil, err
 	}
-	stdout, err := running.command.StdoutPipe()
-	if err != nil {
+	running := &emulator{command: command, stdin: stdin, ended: make(chan struct{})}
+	command.Stderr = &running.stderr
+	if err := command.Start(); err != nil {
 		return nil, err
 	}
-	if err := running.command.Start(); err != nil {
-		return nil, err
-	}
-	timer := time.AfterFunc(startTimeout, func() { _ = running.command.Process.Kill() })
-	line, _ := bufio.NewReader(stdout).ReadBytes('\n')
+	timer := time.AfterFunc(30*time.Second, func() { _ = command.Process.Kill() })
+	err = json.NewDecoder(stdout).Decode(&running.ready)
 	timer.Stop()
-	if json.Unmarshal(line, &running.ready) != nil || running.ready.Event != "ready" {
-		_ = running.command.Process.Kill()
-		_ = running.command.Wait()
+	if err != nil || running.ready.Event != "ready" {
+		_ = command.Process.Kill()
+		_ = command.Wait()
 		return nil, errors.New(cmp.Or(running.errorLines()[0], program+" is not the emulator's program"))
 	}
 	go func() {
-		_ = running.command.Wait()
+		_ = command.Wait()
 		close(running.ended)
 	}()
-	running.control = control{running.ready.HTTP, http.Client{Timeout: requestTimeout}, running.whyItEnded}
 	return running, nil
+}
+
+// ask sends a request to the control API and decodes the response into answer. A body is either JSON or a value to be encoded
+// as JSON.
+func (running *emulator) ask(method, path string, body, answer any) (err error) {
+	content, isJSON := body.([]byte)
+	if body != nil && !isJSON {
+		if content, err = json.Marshal(body); err != nil {
+			return err
+		}
+	}
+	target := "http://" + running.ready.HTTP + "/$emulator/v1/" + path
+	request, err := http.NewRequest(method, target, bytes.NewReader(content))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := client.Do(request)
+	var text []byte
+	if err == nil {
+		defer response.Body.Close()
+		text, err = io.ReadAll(response.Body)
+	}
+	if err != nil {
+		return fmt.Errorf("%s (%w)", running.whyItEnded(), err)
+	}
+	if response.StatusCode >= 400 {
+		var failed struct{ Error struct{ Text string } }
+		_ = json.Unmarshal(text, &failed)
+		return errors.New(cmp.Or(failed.Error.Text, fmt.Sprintf("the emulator responded with %s: %s", response.Status, text)))
+	}
+	if len(text) == 0 {
+		return nil
+	}
+	return json.Unmarshal(text, answer)
 }
 
 // whyItEnded explains why the emulator does not respond.
 func (running *emulator) whyItEnded() string {
 	select {
 	case <-running.ended:
-		cause := running.command.ProcessState.String()
-		message := fmt.Sprintf("the emulator ended (%s) during the test run: start the run again", cause)
 		lines := running.errorLines()
-		return strings.TrimSuffix(message+"; "+lines[len(lines)-1], "; ")
+		message := fmt.Sprintf("the emulator ended (%s) during the test run: start the run again; ", running.command.ProcessState)
+		return strings.TrimSuffix(message+lines[len(lines)-1], "; ")
 	case <-time.After(time.Second):
 		return "the emulator is running but does not respond: stop the test run, and start it again"
 	}
@@ -121,14 +151,8 @@ func (running *emulator) errorLines() []string {
 // findProgram returns the program in SERVICEBUS_EMULATOR_BIN, else the embedded one, which it writes to this directory, else
 // the one on PATH.
 func findProgram(directory string) (string, error) {
-	if named := os.Getenv(variable); named != "" {
-		program, err := exec.LookPath(named)
-		if err != nil {
-			err = fmt.Errorf("%s is %s, which is not an executable file: correct the path, or unset it", variable, named)
-		}
-		return program, err
-	}
-	if embedded != nil {
+	named := os.Getenv(variable)
+	if named == "" && embedded != nil {
 		program := filepath.Join(directory, "servicebus-emulator")
 		if runtime.GOOS == "windows" {
 			program += ".exe"
@@ -138,12 +162,15 @@ func findProgram(directory string) (string, error) {
 		defer syscall.ForkLock.RUnlock()
 		return program, os.WriteFile(program, embedded, 0o700)
 	}
-	program, err := exec.LookPath("servicebus-emulator")
+	program, err := exec.LookPath(cmp.Or(named, "servicebus-emulator"))
+	if err != nil && named != "" {
+		return "", fmt.Errorf("%s is %s, which is not an executable file: correct the path, or unset it", variable, named)
+	}
 	if err != nil {
 		platform := runtime.GOOS + "_" + runtime.GOARCH
-		err = fmt.Errorf("no module for %s is imported, and PATH has no servicebus-emulator: import _ "+
+		return "", fmt.Errorf("no module for %s is imported, and PATH has no servicebus-emulator: import _ "+
 			"\"servicebus-emulator.example/servicebustest/%s\", or build it with `cargo build --release -p "+
 			"servicebus-emulator` and set %s to the program", platform, platform, variable)
 	}
-	return program, err
+	return program, nil
 }

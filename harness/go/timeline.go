@@ -18,25 +18,15 @@ type Event struct {
 
 // Kinds are the kinds of the events: sent, delivered, completed.
 func (timeline Timeline) Kinds() []string {
-	var kinds []string
-	for _, event := range timeline {
-		kinds = append(kinds, event.Kind)
-	}
-	return kinds
+	return each(timeline, func(event Event) string { return event.Kind })
 }
 
 func (timeline Timeline) String() string {
 	if len(timeline) == 0 {
 		return "  nothing happened"
 	}
-	var lines []string
-	for _, event := range timeline {
-		lines = append(lines, event.Line)
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(each(timeline, Event.String), "\n")
 }
 
 // String is the time, the kind, the message, the client and the entity in one line.
-func (event Event) String() string {
-	return event.Line
-}
+func (event Event) String() string { return event.Line }

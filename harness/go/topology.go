@@ -25,9 +25,8 @@ type settings struct {
 // Queue declares a queue, with properties by their names in the configuration file:
 // Queue("orders", Fields{"MaxDeliveryCount": 3, "LockDuration": 30 * time.Second}).
 func Queue(name string, properties ...Fields) Option {
-	return func(settings *settings) {
-		settings.queues = append(settings.queues, Fields{"name": name}.with(properties...))
-	}
+	declared := Fields{"name": name}.with(properties...)
+	return func(settings *settings) { settings.queues = append(settings.queues, declared) }
 }
 
 // Topic declares a topic with its subscriptions, each from [Subscription].
@@ -110,17 +109,17 @@ func plain(value any) any {
 	case []byte:
 		return map[string]any{"$bytes": value}
 	case [][]byte:
-		return each(value)
+		return each(value, func(bytes []byte) any { return plain(bytes) })
 	case []any:
-		return each(value)
+		return each(value, plain)
 	}
 	return value
 }
 
-func each[T any](values []T) []any {
-	all := make([]any, len(values))
+func each[From, To any](values []From, convert func(From) To) []To {
+	all := make([]To, len(values))
 	for i, value := range values {
-		all[i] = plain(value)
+		all[i] = convert(value)
 	}
 	return all
 }
