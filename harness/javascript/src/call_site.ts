@@ -1,13 +1,13 @@
 /** Finds the line of a test that called this package. */
 import { fileURLToPath } from "node:url";
 
-/** The file and line of the first frame outside this package. */
-export function callSite(stack = new Error().stack): { file: string; line: string } | undefined {
+/** The file of the first frame outside this package, and its location with the line. */
+export function callSite(stack = new Error().stack): { file: string; location: string } | undefined {
   for (const frame of stack?.split("\n").slice(1) ?? []) {
     const [, location, line] = /((?:file:\/\/)?(?:\/|\b[A-Za-z]:\\).*):(\d+):\d+\)?$/.exec(frame) ?? [];
     if (location === undefined || line === undefined) continue;
     const file = location.startsWith("file:") ? fileURLToPath(location) : location;
-    if (!file.startsWith(__dirname)) return { file, line };
+    if (!file.startsWith(__dirname)) return { file, location: `${file}:${line}` };
   }
   return undefined;
 }

@@ -1,21 +1,19 @@
 /** Requests to the emulator's control API. */
-import { request } from "node:http";
+import { once } from "node:events";
+import { request, type IncomingMessage } from "node:http";
+import { text } from "node:stream/consumers";
 import { types } from "node:util";
 
 /** The emulator rejected a request, could not be started, or has ended. */
-export class EmulatorError extends Error {
-  static {
-    this.prototype.name = this.name;
-  }
-}
-
-/** Longer than an assertion may wait. */
-const TIMEOUT_MILLISECONDS = 630_000;
+export class EmulatorError extends Error {}
+EmulatorError.prototype.name = "EmulatorError";
 
 /** The fields in an error of the control API that have names in camel case here. */
 const FIELDS =
   /`\w+`|(?<!["\w])(message_id|session_id|sequence_number|body_json|at_least|at_most|due_in|(transfer_)?dead_letter)(?!["\w])/g;
 
+/** Sends a request and returns the response; an error is thrown. */
+export type Ask = (method: string, path: string, body?: unknown, query?: Query) => Promise<any>;
 type Query = Record<string, string | undefined>;
 
 /** The control API of an emulator; `whyItEnded` explains why an emulator does not respond. */
@@ -30,7 +28,7 @@ export class Control {
     const parameters = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
     const target = `/$emulator/v1/${path}?${new URLSearchParams(parameters)}`;
     const json = typeof body === "string" ? body : JSON.stringify(body, withBytes);
-    const { status, text } = await send(method, `http://${this.address}${target}`, json).catch(async ({ message }) => {
+    const [status, text] = await send(method, `http://${this.address}${target}`, json).catch(async ({ message }) => {
       throw new EmulatorError(`${await this.whyItEnded()} (${method} ${target}: ${message})`);
     });
     const answer = /^[[{]/.test(text) ? JSON.parse(text) : text;
@@ -61,15 +59,12 @@ function withBytes(this: any, key: string, value: unknown): unknown {
 }
 
 /** Sends a request by a new connection, which does not keep the process running afterwards. */
-function send(method: string, url: string, body: string | undefined): Promise<{ status: number; text: string }> {
-  return new Promise((resolve, reject) => {
-    const headers = { "content-type": "application/json" };
-    const sending = request(url, { method, headers, agent: false }, (response) => {
-      let text = "";
-      response.setEncoding("utf8").on("data", (part: string) => (text += part));
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, text })).on("error", reject);
-    });
-    sending.setTimeout(TIMEOUT_MILLISECONDS, () => sending.destroy(new Error("no response")));
-    sending.on("error", reject).end(body);
-  });
+async function send(method: string, url: string, body: string | undefined): Promise<[status: number, text: string]> {
+  const headers = { "content-type": "application/json" };
+  // The timeout is longer than an assertion may wait.
+  const sending = request(url, { method, headers, agent: false, timeout: 630_000 });
+  sending.on("timeout", () => sending.destroy(new Error("no response"))).end(body);
+  const [response]: IncomingMessage[] = await once(sending, "response");
+  sending.on("error", () => {}); // The response reports an error, too.
+  return [response!.statusCode!, await text(response!)];
 }

@@ -15,31 +15,26 @@ type Repeated = Messages & { times?: number; atLeast?: number };
 type DeadLetter = Messages & { reason?: Text; description?: Text };
 type Scheduled = Messages & { at?: string | Date; dueIn?: number; tolerance?: number };
 type Directed = Messages & { to?: Text };
-type Counts = "active" | "deadLetter" | "transferDeadLetter" | "scheduled" | "locked" | "deferred" | "transfer";
+/** The states of messages that are counted. */
+export type MessageState =
+  "active" | "deadLetter" | "transferDeadLetter" | "scheduled" | "locked" | "deferred" | "transfer";
 
 /** Each assertion, by its name, with the fields that it takes. */
-export interface Expectations {
+export interface Expectations
+  extends
+    Record<"completed" | "deferred" | "expired", Counted>,
+    Record<"abandoned" | "lock_renewed", Repeated>,
+    Record<"not_delivered" | "not_forwarded", Directed>,
+    Record<"not_completed" | "not_abandoned" | "lock_not_renewed" | "not_deferred" | "not_expired", Messages> {
   attached: { to?: Text; count?: number };
   dead_lettered: DeadLetter & { count?: number };
   not_dead_lettered: DeadLetter;
-  completed: Counted;
-  not_completed: Messages;
   delivered: Directed & Repeated;
-  not_delivered: Directed;
-  abandoned: Repeated;
-  not_abandoned: Messages;
-  lock_renewed: Repeated;
-  lock_not_renewed: Messages;
-  deferred: Counted;
-  not_deferred: Messages;
   scheduled: Scheduled & { count?: number };
   not_scheduled: Scheduled;
-  expired: Counted;
-  not_expired: Messages;
   forwarded: Directed & Counted;
-  not_forwarded: Directed;
   unsettled_sends: { atMost?: number; atLeast?: number; count?: number };
-  message_count: { [count in Counts]?: number };
+  message_count: { [state in MessageState]?: number };
   session_order: { session: string; bodies: Text[] };
   session_state: { session: string; text?: string; bytes?: string | Uint8Array; json?: unknown; set?: boolean };
   empty: {};

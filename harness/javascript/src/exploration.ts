@@ -5,7 +5,6 @@
  * a test does not wait for a lock to expire. Events have the order of real time; a token repeats the planned faults.
  */
 import { callSite } from "./call_site.js";
-import { renamed, snakeCase } from "./control.js";
 import { ExpectationError, ServiceBus } from "./namespace.js";
 import { shared } from "./process.js";
 import { encoded, type Topology } from "./topology.js";
@@ -14,28 +13,23 @@ import { encoded, type Topology } from "./topology.js";
 export type Run = ServiceBus & { parties: Record<string, string> };
 
 /** The options of an exploration, as in the control API. */
-export interface Explored {
+export interface Explored
+  extends
+    Partial<Record<"runs" | "within" | "faults", number>>,
+    Partial<Record<"effects" | "only" | "except", string[]>> {
   topology?: Topology;
   parties: string[];
   name?: string;
-  runs?: number;
-  within?: number;
-  faults?: number;
-  effects?: string[];
-  only?: string[];
-  except?: string[];
   token?: string;
 }
-
-const TOKEN_VARIABLE = "SERVICEBUS_EXPLORE";
 
 /** Runs `test` with each fault, and throws the report if a run fails. */
 export async function explore(explored: Explored, test: (run: Run) => unknown): Promise<void> {
   const topology = encoded(explored.topology, callSite()?.file) ?? { queues: ["queue.1"] };
   const emulator = await shared();
   const { control } = emulator;
-  const defaults = { name: test.name || undefined, token: process.env[TOKEN_VARIABLE] };
-  const { id } = await control.ask("POST", "explorations", { ...defaults, ...renamed(explored, snakeCase), topology });
+  const defaults = { name: test.name || undefined, token: process.env["SERVICEBUS_EXPLORE"] };
+  const { id } = await control.ask("POST", "explorations", { ...defaults, ...explored, topology });
   const exploration = `explorations/${id}`;
   try {
     for (let run; (run = await control.ask("POST", `${exploration}/runs`));) {
@@ -57,7 +51,6 @@ async function outcome(test: (run: Run) => unknown, run: Run): Promise<object> {
     return { passed: true };
   } catch (thrown) {
     const error = thrown instanceof Error ? thrown : new Error(String(thrown));
-    const site = callSite(error.stack);
-    return { passed: false, message: `${error.name}: ${error.message}`, location: site && `${site.file}:${site.line}` };
+    return { passed: false, message: `${error.name}: ${error.message}`, location: callSite(error.stack)?.location };
   }
 }

@@ -6,7 +6,7 @@
  * A fault that has not fired when the namespace ends fails the test, unless it was removed with `remove`.
  */
 import { callSite } from "./call_site.js";
-import { renamed, snakeCase, type Control } from "./control.js";
+import { renamed, snakeCase, type Ask } from "./control.js";
 
 type Settlement = "settle" | "complete" | "abandon" | "dead-letter" | "defer";
 type OfMessages = "send" | "receive" | Settlement | "renew-lock";
@@ -25,44 +25,32 @@ type When = "before" | "after";
 
 /** The faults of a namespace. */
 export class Faults {
-  constructor(
-    private readonly control: Control,
-    private readonly path: string,
-  ) {}
+  constructor(private readonly ask: Ask) {}
 
   /** Operations of clients: `on("complete", { entity: "orders", nth: 2 })`. */
   on(operation: Operation, which: Which = {}): Operations {
-    return new Operations(operation, which, (body) => this.add(body));
+    return new Operations(this.ask, { operation, ...renamed(which, snakeCase) });
   }
 
   /** Ends all locks and links, as when the service is updated. */
   async serviceUpdate(): Promise<void> {
-    await this.control.ask("POST", `${this.path}/service-update`);
-  }
-
-  private async add(body: object): Promise<Fault> {
-    const { id } = await this.control.ask("POST", `${this.path}/faults`, body);
-    return new Fault(id, (method) => this.control.ask(method, `${this.path}/faults/${id}`));
+    await this.ask("POST", "service-update");
   }
 }
 
 /** Operations that a fault applies to. Each method adds a fault with one effect. */
 export class Operations {
   constructor(
-    private readonly operation: Operation,
-    private readonly which: Which,
-    private readonly add: (body: object) => Promise<Fault>,
+    private readonly ask: Ask,
+    private readonly request: object,
   ) {}
 
   /** Any effect of the control API, by its name: `apply("hold-back", { behind: 2 })`. */
-  apply(effect: string, details?: object): Promise<Fault> {
-    const site = callSite();
-    return this.add({
-      operation: this.operation,
-      ...renamed(this.which, snakeCase),
-      effect: details ? { [effect]: details } : effect,
-      written_at: site && `${site.file}:${site.line}`,
-    });
+  async apply(effect: string, details?: object): Promise<Fault> {
+    const written_at = callSite()?.location;
+    const fault = { ...this.request, effect: details ? { [effect]: details } : effect, written_at };
+    const { id } = await this.ask("POST", "faults", fault);
+    return new Fault(id, this.ask);
   }
 
   /** The operation succeeds, and the client gets no reply. */
@@ -93,16 +81,16 @@ export class Operations {
 export class Fault {
   constructor(
     readonly id: number,
-    private readonly ask: (method: string) => Promise<any>,
+    private readonly ask: Ask,
   ) {}
 
   /** How often the fault has fired. */
   async hits(): Promise<number> {
-    return (await this.ask("GET")).hits;
+    return (await this.ask("GET", `faults/${this.id}`)).hits;
   }
 
   /** Removes the fault, which then does not have to fire. */
   async remove(): Promise<void> {
-    await this.ask("DELETE");
+    await this.ask("DELETE", `faults/${this.id}`);
   }
 }

@@ -1,6 +1,6 @@
 /** A namespace: its connection strings, clock, faults and timeline. */
-import { camelCase, renamed, snakeCase } from "./control.js";
-import { type Expectations } from "./expectations.js";
+import { camelCase, renamed, snakeCase, type Ask } from "./control.js";
+import type { Expectations, MessageState } from "./expectations.js";
 import { Faults } from "./faults.js";
 import type { Emulator } from "./process.js";
 import { encoded, type Topology } from "./topology.js";
@@ -16,10 +16,7 @@ export type Event = { at: string; offset: number; kind: string; line: string } &
   Record<"sequenceNumber" | "deliveryCount", number | null>;
 
 /** The numbers of messages. */
-export type Counts = Record<
-  "active" | "deadLetter" | "transferDeadLetter" | "scheduled" | "transfer" | "locked" | "deferred" | "sizeBytes",
-  number
->;
+export type Counts = Record<MessageState | "sizeBytes", number>;
 
 /** A session; `holder` is the name of its connection, `state` is in base64. */
 export type Session = { id: string } & Record<"active" | "locked" | "deferred", number> &
@@ -32,6 +29,9 @@ export interface Explained {
   reason: { expression: string; truth: string; values: { name: string; value: string }[] } | null;
   error: string | null;
 }
+
+/** How each rule of a subscription evaluates a message, by its name. */
+export type Explanation = Record<string, Explained>;
 
 /** The events of a namespace, oldest first; `toString` returns a line for each. */
 export class Timeline extends Array<Event> {
@@ -55,7 +55,7 @@ export class ServiceBus {
   /** The connection string for TLS, as in production. */
   readonly tlsConnectionString: string;
   readonly faults: Faults;
-  private readonly path: string;
+  private readonly ask: Ask;
 
   /** A namespace that exists, as the control API describes it. */
   constructor(
@@ -65,8 +65,8 @@ export class ServiceBus {
     this.name = described.name;
     this.connectionString = described.connection_string;
     this.tlsConnectionString = described.tls_connection_string ?? "";
-    this.path = `namespaces/${this.name}`;
-    this.faults = new Faults(emulator.control, this.path);
+    this.ask = (method, path, ...rest) => emulator.control.ask(method, `namespaces/${this.name}/${path}`, ...rest);
+    this.faults = new Faults(this.ask);
   }
 
   /** Creates a namespace; `test` is the file of the test, to which the path of a topology is relative. */
@@ -137,8 +137,7 @@ export class ServiceBus {
 
   /** The recorded events of the namespace, of an entity or of a message. */
   async timeline(entity?: string, messageId?: string): Promise<Timeline> {
-    const query = { entity, message_id: messageId, lines: "true" };
-    const { events } = await this.ask("GET", "timeline", undefined, query);
+    const { events } = await this.ask("GET", "timeline", undefined, { entity, message_id: messageId, lines: "true" });
     return Timeline.from(events, (event: object) => renamed(event, camelCase)) as Timeline;
   }
 
@@ -158,11 +157,7 @@ export class ServiceBus {
    *
    * `properties` are application properties, `system` broker properties, as in `{ Label: "order" }`.
    */
-  async explain(
-    subscription: string,
-    properties: object = {},
-    system: object = {},
-  ): Promise<Record<string, Explained>> {
+  async explain(subscription: string, properties: object = {}, system: object = {}): Promise<Explanation> {
     const message = [{ UserProperties: properties, BrokerProperties: system }];
     const { rules } = await this.ask("POST", "explain", message, { subscription });
     return Object.fromEntries(rules.map((rule: Explained) => [rule.rule, rule]));
@@ -177,15 +172,8 @@ export class ServiceBus {
   async end(passed: boolean): Promise<string | null> {
     return (await this.ask("POST", "end", { passed })).report;
   }
-
-  private ask(method: string, path: string, body?: unknown, query?: Record<string, string | undefined>): Promise<any> {
-    return this.emulator.control.ask(method, `${this.path}/${path}`, body, query);
-  }
 }
 
 /** An assertion did not hold; the message has the timeline. */
-export class ExpectationError extends Error {
-  static {
-    this.prototype.name = this.name;
-  }
-}
+export class ExpectationError extends Error {}
+ExpectationError.prototype.name = "ExpectationError";

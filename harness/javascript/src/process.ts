@@ -1,17 +1,13 @@
 /** The process of the emulator. It ends when its standard input is closed, so it does not outlive this process. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { join, dirname } from "node:path";
 import { createInterface } from "node:readline";
 
 import { Control, EmulatorError } from "./control.js";
 
-const BINARY_VARIABLE = "SERVICEBUS_EMULATOR_BIN";
-const OPTIONS_VARIABLE = "SERVICEBUS_EMULATOR_OPTIONS";
+const BINARY = "SERVICEBUS_EMULATOR_BIN";
+const OPTIONS = "SERVICEBUS_EMULATOR_OPTIONS";
 const PLATFORM = `${process.platform}-${process.arch}`;
-const START_MILLISECONDS = 30_000;
-const STOP_MILLISECONDS = 10_000;
-const ERROR_LENGTH = 4096;
 
 /** The ready line of the emulator. */
 export type Ready = { pid: number } & Record<"version" | "amqp" | "amqps" | "http" | "ca_certificate", string>;
@@ -30,25 +26,30 @@ export class Emulator {
 
   /** Starts the program in `SERVICEBUS_EMULATOR_BIN`, else that of this installation, else the one on `PATH`. */
   static async start(options: readonly string[] = []): Promise<Emulator> {
-    const program = process.env[BINARY_VARIABLE] || installed() || "servicebus-emulator";
+    const program = process.env[BINARY] || installed() || "servicebus-emulator";
     const child = spawn(program, ["--for-tests", ...options]);
     let stderr = "";
-    child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(-ERROR_LENGTH)));
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(-4096)));
     child.stdin.on("error", () => {}); // The emulator has ended; requests report that.
-    try {
-      const ready = await readyLine(child, program, () => stderr);
-      for (const handle of [child, child.stdin, child.stdout, child.stderr]) (handle as ChildProcess).unref();
-      return new Emulator(child, () => stderr, ready);
-    } catch (error) {
+    await once(child, "spawn").catch((error: NodeJS.ErrnoException) => {
+      throw new EmulatorError(notFound(program, error));
+    });
+    const limit = { signal: AbortSignal.timeout(30_000) };
+    const line = once(createInterface({ input: child.stdout }), "line", limit);
+    const [ready] = await Promise.race([line, once(child, "close")]).catch(() => []);
+    if (!String(ready).startsWith('{"event":"ready"')) {
       child.kill("SIGKILL");
-      throw error;
+      const reason = stderr.trim().split("\n")[0] || `${program} is not the emulator's program`;
+      throw new EmulatorError(`the emulator did not start: ${reason}; check ${OPTIONS} and ${BINARY}`);
     }
+    for (const handle of [child, child.stdin, child.stdout, child.stderr]) (handle as ChildProcess).unref();
+    return new Emulator(child, () => stderr, JSON.parse(ready));
   }
 
   /** Ends the process. */
   async stop(): Promise<void> {
     this.child.stdin?.end();
-    if (!(await hasEnded(this.child, STOP_MILLISECONDS))) this.child.kill("SIGKILL");
+    if (!(await hasEnded(this.child, 10_000))) this.child.kill("SIGKILL");
   }
 
   private async whyItEnded(): Promise<string> {
@@ -67,8 +68,7 @@ let started: Promise<Emulator> | undefined;
 /** The emulator of this process, started when it is first needed. */
 export function shared(): Promise<Emulator> {
   if (!started) endWithRunner();
-  started ??= Emulator.start(process.env[OPTIONS_VARIABLE]?.split(/\s+/).filter(Boolean));
-  return started;
+  return (started ??= Emulator.start(process.env[OPTIONS]?.split(/\s+/).filter(Boolean)));
 }
 
 /** Ends the emulator of this process, if there is one. */
@@ -89,37 +89,20 @@ function endWithRunner(): void {
 function installed(): string | undefined {
   const name = process.platform === "win32" ? "servicebus-emulator.exe" : "servicebus-emulator";
   try {
-    return join(dirname(require.resolve(`@servicebus-emulator/${PLATFORM}/package.json`)), name);
+    return require.resolve(`@servicebus-emulator/${PLATFORM}/${name}`);
   } catch {
     return undefined;
   }
 }
 
-async function readyLine(child: ChildProcess, program: string, stderr: () => string): Promise<Ready> {
-  const failed = once(child, "close").catch((error: NodeJS.ErrnoException) => {
-    throw new EmulatorError(notFound(program, error));
-  });
-  const limit = { signal: AbortSignal.timeout(START_MILLISECONDS) };
-  const line = once(createInterface({ input: child.stdout! }), "line", limit).catch(() => []);
-  try {
-    const ready = JSON.parse((await Promise.race([line, failed]))[0]);
-    if (ready.event === "ready") return ready;
-  } catch (error) {
-    if (error instanceof EmulatorError) throw error;
-  }
-  const reason = stderr().trim().split("\n")[0] || `${program} is not the emulator's program`;
-  throw new EmulatorError(`the emulator did not start: ${reason}; check ${OPTIONS_VARIABLE} and ${BINARY_VARIABLE}`);
-}
-
 function notFound(program: string, { code, message }: NodeJS.ErrnoException): string {
-  if (process.env[BINARY_VARIABLE]) {
-    return `${BINARY_VARIABLE} is ${program}, which cannot be started (${code ?? message}): correct the path, or unset it`;
+  const reason = code ?? message;
+  if (process.env[BINARY]) {
+    return `${BINARY} is ${program}, which cannot be started (${reason}): correct the path, or unset it`;
   }
-  return (
-    `this installation has no emulator for ${PLATFORM}, and PATH has none (${code ?? message}): install optional ` +
-    "dependencies, too, or build it with `cargo build --release -p servicebus-emulator` and set " +
-    `${BINARY_VARIABLE} to the program`
-  );
+  const missing = `this installation has no emulator for ${PLATFORM}, and PATH has none (${reason})`;
+  const build = `build it with \`cargo build --release -p servicebus-emulator\` and set ${BINARY} to the program`;
+  return `${missing}: install optional dependencies, too, or ${build}`;
 }
 
 /** Waits until a process has ended, at most this long; returns whether it has. */

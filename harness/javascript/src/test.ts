@@ -47,9 +47,8 @@ export async function endPassed(servicebus: ServiceBus): Promise<void> {
 
 /** Ends the namespace of a test that has failed, and adds its timeline to an error that does not have it. */
 export async function endFailed(servicebus: ServiceBus, error: { name?: string; message: string; stack?: string }) {
-  const report = await servicebus
-    .end(false)
-    .catch((reason: Error) => `timeline of ${servicebus.name}\n  ${reason.message}`);
+  const without = ({ message }: Error) => `timeline of ${servicebus.name}\n  ${message}`;
+  const report = await servicebus.end(false).catch(without);
   if (error.name === ExpectationError.name) return;
   const { message, stack = "" } = error;
   const extended = `${message}\n\n${report}\n`;

@@ -6,7 +6,6 @@
  */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 
 import { EmulatorError } from "./control.js";
 
@@ -15,22 +14,16 @@ export type Entity = string | ({ name: string } & Properties);
 export type Topic = string | ({ name: string; subscriptions?: Subscription[] } & Properties);
 export type Subscription = string | ({ name: string; rules?: Rule[] } & Properties);
 
-export interface Properties {
-  lockDuration?: string;
-  maxDeliveryCount?: number;
-  defaultMessageTimeToLive?: string;
+export interface Properties
+  extends
+    Partial<Record<"maxDeliveryCount" | "maxSizeInMegabytes" | "maxMessageSizeInKilobytes", number>>,
+    Partial<Record<"lockDuration" | "defaultMessageTimeToLive" | "autoDeleteOnIdle", string>>,
+    Partial<Record<"requiresSession" | "requiresDuplicateDetection" | "enablePartitioning", boolean>>,
+    Partial<Record<"forwardTo" | "forwardDeadLetteredMessagesTo", string>> {
+  duplicateDetectionHistoryTimeWindow?: string;
   deadLetteringOnMessageExpiration?: boolean;
   deadLetteringOnFilterEvaluationExceptions?: boolean;
-  requiresDuplicateDetection?: boolean;
-  duplicateDetectionHistoryTimeWindow?: string;
-  forwardTo?: string;
-  forwardDeadLetteredMessagesTo?: string;
-  requiresSession?: boolean;
   status?: "Active" | "Disabled" | "SendDisabled" | "ReceiveDisabled";
-  autoDeleteOnIdle?: string;
-  maxSizeInMegabytes?: number;
-  maxMessageSizeInKilobytes?: number;
-  enablePartitioning?: boolean;
 }
 
 /** A rule, by an SQL expression or a correlation filter with the names of the configuration file. */
@@ -48,21 +41,14 @@ export interface Rule {
 export type Topology =
   { queues?: Entity[]; topics?: Topic[]; settings?: Record<string, unknown> } | { UserConfig: object } | string | URL;
 
-const FILE = "topology.json";
-
 /** The body of a request; without a topology, `topology.json` beside the test, if it exists. */
 export function encoded(topology: Topology | undefined, test: string | undefined): unknown {
-  const directory = test === undefined ? process.cwd() : dirname(test);
-  if (topology === undefined) {
-    const beside = resolve(directory, FILE);
-    return existsSync(beside) ? content(beside) : undefined;
+  if (typeof topology === "object" && !(topology instanceof URL)) {
+    return "UserConfig" in topology ? topology : { queues: [], ...topology };
   }
-  if (topology instanceof URL) return content(fileURLToPath(topology));
-  if (typeof topology === "string") return content(resolve(directory, topology));
-  return "UserConfig" in topology ? topology : { queues: [], ...topology };
-}
-
-function content(file: string): string {
+  const directory = test === undefined ? process.cwd() : dirname(test);
+  const file = topology instanceof URL ? topology : resolve(directory, topology ?? "topology.json");
+  if (topology === undefined && !existsSync(file)) return undefined;
   try {
     return readFileSync(file, "utf8");
   } catch (error) {
