@@ -16,11 +16,10 @@ export type Run = ServiceBus & { parties: Record<string, string> };
 export interface Explored
   extends
     Partial<Record<"runs" | "within" | "faults", number>>,
-    Partial<Record<"effects" | "only" | "except", string[]>> {
+    Partial<Record<"effects" | "only" | "except", string[]>>,
+    Partial<Record<"name" | "token", string>> {
   topology?: Topology;
   parties: string[];
-  name?: string;
-  token?: string;
 }
 
 /** Runs `test` with each fault, and throws the report if a run fails. */

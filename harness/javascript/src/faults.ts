@@ -46,9 +46,8 @@ export class Operations {
   ) {}
 
   /** Any effect of the control API, by its name: `apply("hold-back", { behind: 2 })`. */
-  async apply(effect: string, details?: object): Promise<Fault> {
-    const written_at = callSite()?.location;
-    const fault = { ...this.request, effect: details ? { [effect]: details } : effect, written_at };
+  async apply(name: string, details?: object): Promise<Fault> {
+    const fault = { ...this.request, effect: details ? { [name]: details } : name, written_at: callSite()?.location };
     const { id } = await this.ask("POST", "faults", fault);
     return new Fault(id, this.ask);
   }

@@ -34,8 +34,7 @@ export class Emulator {
     await once(child, "spawn").catch((error: NodeJS.ErrnoException) => {
       throw new EmulatorError(notFound(program, error));
     });
-    const limit = { signal: AbortSignal.timeout(30_000) };
-    const line = once(createInterface({ input: child.stdout }), "line", limit);
+    const line = once(createInterface({ input: child.stdout }), "line", { signal: AbortSignal.timeout(30_000) });
     const [ready] = await Promise.race([line, once(child, "close")]).catch(() => []);
     if (!String(ready).startsWith('{"event":"ready"')) {
       child.kill("SIGKILL");

@@ -19,10 +19,8 @@ export interface Properties
     Partial<Record<"maxDeliveryCount" | "maxSizeInMegabytes" | "maxMessageSizeInKilobytes", number>>,
     Partial<Record<"lockDuration" | "defaultMessageTimeToLive" | "autoDeleteOnIdle", string>>,
     Partial<Record<"requiresSession" | "requiresDuplicateDetection" | "enablePartitioning", boolean>>,
-    Partial<Record<"forwardTo" | "forwardDeadLetteredMessagesTo", string>> {
-  duplicateDetectionHistoryTimeWindow?: string;
-  deadLetteringOnMessageExpiration?: boolean;
-  deadLetteringOnFilterEvaluationExceptions?: boolean;
+    Partial<Record<"deadLetteringOnMessageExpiration" | "deadLetteringOnFilterEvaluationExceptions", boolean>>,
+    Partial<Record<"forwardTo" | "forwardDeadLetteredMessagesTo" | "duplicateDetectionHistoryTimeWindow", string>> {
   status?: "Active" | "Disabled" | "SendDisabled" | "ReceiveDisabled";
 }
 
