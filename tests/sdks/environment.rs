@@ -408,6 +408,6 @@ fn shown(command: &Command) -> String {
 
 /// Progress; straight to standard error, which the test runner does not hold back.
 fn note(language: Language, text: &str) {
-    // A standard error that is closed is no reason to fail.
+    // A standard error that is closed must not fail the run.
     let _ = writeln!(io::stderr(), "{}: {text}", language.name());
 }

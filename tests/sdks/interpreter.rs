@@ -104,7 +104,7 @@ impl Interpreter {
     fn listen(&self, answers: ChildStdout, mut child: Child) {
         for line in BufReader::new(answers).lines().map_while(Result::ok) {
             let Some((id, answer)) = parse(&line) else {
-                // A standard error that is closed is no reason to fail.
+                // A standard error that is closed must not fail the run.
                 let _ = writeln!(io::stderr(), "an interpreter says: {line}");
                 continue;
             };

@@ -174,7 +174,7 @@ async fn measure(class: &str, options: &[&str], size: &str) -> Option<String> {
         .env("SERVICEBUS_JMS_CLIENT", Client::Qpid.name())
         .envs(of(&servicebus, false));
     let printed = run_within(MEASURE_DEADLINE, command.into(), class).await;
-    // A standard output that is closed is no reason to fail.
+    // A standard output that is closed must not fail the run.
     let _ = write!(io::stdout(), "{printed}");
     Some(printed)
 }

@@ -379,7 +379,7 @@ impl Entity {
         done
     }
 
-    /// Runs an operation that is no use of the entity: forwarded messages, deadlines, and actions of a test.
+    /// Runs an operation that does not count as a use of the entity: forwarded messages, deadlines, and actions of a test.
     fn follow_up<T>(
         &mut self,
         cx: &mut Context<'_>,

@@ -98,7 +98,8 @@ impl Position {
         row
     }
 
-    /// Reads what [`Self::encode`] wrote; up to version 2 of the format only the generation, because the journal was no ring.
+    /// Reads what [`Self::encode`] wrote; up to version 2 of the format only the generation, because that journal was not a
+    /// ring.
     pub(super) fn decode(row: &[u8]) -> Option<Self> {
         let (generation, rest) = row.split_first_chunk()?;
         let (lap, rest) = rest.split_first_chunk().unwrap_or((&[0; 4], &[]));

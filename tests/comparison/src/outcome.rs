@@ -20,7 +20,7 @@ pub enum Outcome {
     Ok,
     /// With a panic, whose text this is.
     Failed(String),
-    /// It needs what this target does not have; which is no word about the target's behaviour.
+    /// It needs what this target does not have, which says nothing about the behaviour of the target.
     Uncheckable(String),
 }
 

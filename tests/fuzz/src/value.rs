@@ -113,7 +113,7 @@ fn fixed(input: &mut Input<'_>, out: &mut Vec<u8>) {
     (0..width).for_each(|_| out.push(input.byte()));
 }
 
-/// Long forms, texts that are none, constructors that do not exist.
+/// Long forms, texts that are not UTF-8, constructors that do not exist.
 fn malformed(input: &mut Input<'_>, out: &mut Vec<u8>) {
     match input.below(5) {
         0 => out.extend([0xb1, 0, 0, 0, 1, input.byte()]),

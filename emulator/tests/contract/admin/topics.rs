@@ -271,7 +271,7 @@ fn a_use_updates_the_accessed_time_of_a_new_entity() {
     assert_eq!(
         changed.value("AccessedAt")[..16],
         accessed[..16],
-        "a change is no use"
+        "a change does not count as a use"
     );
     assert_ne!(changed.value("UpdatedAt"), updated);
 }

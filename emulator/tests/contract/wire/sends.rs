@@ -34,7 +34,7 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
         ),
         ("nested too deep", deep),
         (
-            "text that is none",
+            "bytes that are not text",
             b"\x00\x53\x73\xc0\x05\x01\xa1\x02\xff\xfe".to_vec(),
         ),
     ]

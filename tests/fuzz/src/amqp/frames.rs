@@ -23,7 +23,7 @@ pub(crate) fn handshake() -> Vec<u8> {
     out
 }
 
-/// The next frame, or something that is none.
+/// The next frame, or bytes that are not a frame.
 pub(crate) fn next(input: &mut Input<'_>) -> Vec<u8> {
     let channel = input.below(3) as u16;
     let mut frame = match input.below(32) {

@@ -143,7 +143,7 @@ fn system(transfer: &Transfer, ahead: i64) -> System<'_> {
 }
 
 impl Entity {
-    /// Accepts the topic's copies for this subscription. This is no use of the subscription (semantics §5).
+    /// Accepts the topic's copies for this subscription. This does not count as a use of the subscription (semantics §5).
     pub(crate) fn accept_copies(&mut self, cx: &mut Context<'_>, copies: Vec<MessageCopy>) {
         if self.check_not_broken().is_err() {
             return;

@@ -76,7 +76,7 @@ impl Entity {
         self.change_rules(cx, |set| set.unsubscribe(subscription));
     }
 
-    /// Removes an idle subscription, which is no use of the topic (semantics §5).
+    /// Removes an idle subscription, which does not count as a use of the topic (semantics §5).
     pub(crate) fn unsubscribe_idle(&mut self, cx: &mut Context<'_>, subscription: &EntityPath) {
         self.follow_up(cx, |entity, _| {
             entity.with_rules(|set| set.unsubscribe(subscription));

@@ -100,7 +100,7 @@ impl Entity {
         names.skip(skip).take(top).collect()
     }
 
-    /// Returns every known session by name. Changes nothing: runs no deadlines, and is no use of the entity.
+    /// Returns every known session by name. Changes nothing: runs no deadlines, and does not count as a use of it.
     pub fn snapshot_sessions(&self) -> impl Iterator<Item = SessionView<'_>> {
         let sessions = self.active.sessions().into_iter();
         let sessions = sessions.flat_map(Sessions::iter);

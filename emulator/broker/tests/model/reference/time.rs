@@ -290,14 +290,14 @@ impl Reference {
             store.retries_at = None;
         });
         if description.max_delivery_count < before.max_delivery_count {
-            self.bury_delivered_too_often(q);
+            self.dead_letter_delivered_too_often(q);
         }
         self.run_due(q, self.now);
         self.serve(q);
     }
 
     /// A forwarded message begins anew.
-    fn bury_delivered_too_often(&mut self, q: usize) {
+    fn dead_letter_delivered_too_often(&mut self, q: usize) {
         let queue = self.at(q);
         let (limit, sends_on) = (queue.description.max_delivery_count, queue.sends_on(Active));
         let messages = queue.store(Active).messages.iter();

@@ -13,9 +13,23 @@ use servicebus_broker::{EntityStatus, SubQueue};
 use twins::Twins;
 
 /// Those that are sent to, `x` apart, which is not there.
-const TARGETS: [&str; 7] = ["plain", "known", "forwards", "buries", "t", "sessions", "x"];
+const TARGETS: [&str; 7] = [
+    "plain",
+    "known",
+    "forwards",
+    "forwards_dead_letters",
+    "t",
+    "sessions",
+    "x",
+];
 /// Those that are received from.
-const SOURCES: [&str; 5] = ["plain", "known", "buries", "t/Subscriptions/s", "sessions"];
+const SOURCES: [&str; 5] = [
+    "plain",
+    "known",
+    "forwards_dead_letters",
+    "t/Subscriptions/s",
+    "sessions",
+];
 const CONNECTIONS: usize = 3;
 
 /// What a client does. Connections, their transactions and what they have locked are named by an index.

@@ -18,9 +18,9 @@ const NAMES: [&str; 9] = [
     "plain",
     "known",
     "forwards",
-    "buries",
+    "forwards_dead_letters",
     "end",
-    "graves",
+    "failed",
     "t",
     "t/Subscriptions/s",
     "sessions",
@@ -82,11 +82,14 @@ fn world(releases: bool) -> World {
     };
     let mut world = World::new();
     world.declare("end", base());
-    world.declare("graves", base());
+    world.declare("failed", base());
     world.declare("plain", base());
     world.declare("known", base().duplicate_detection(secs(60)));
     world.declare("forwards", base().forward_to("end"));
-    world.declare("buries", base().forward_dead_letters_to("graves"));
+    world.declare(
+        "forwards_dead_letters",
+        base().forward_dead_letters_to("failed"),
+    );
     world.declare("sessions", base().sessions());
     world.declare_topic("t", |_| {});
     world.subscribe("t/Subscriptions/s", |_| {});
