@@ -4,14 +4,19 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
-import java.io.UncheckedIOException;
+import java.net.URI;
+import java.net.URLEncoder;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
+import java.util.StringJoiner;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.TimeUnit;
@@ -22,30 +27,39 @@ public final class Emulator implements AutoCloseable {
     private static final int START_SECONDS = 30;
     private static final int STOP_SECONDS = 10;
     private static final int KEPT_LINES = 20;
+    /** Longer than an assertion may wait. */
+    private static final Duration RESPONSE_TIMEOUT = Duration.ofMinutes(11);
     private static final Map<List<String>, Emulator> SHARED = new ConcurrentHashMap<>();
 
+    private final HttpClient client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
     private final Deque<String> lastLines = new ConcurrentLinkedDeque<>();
     private final Process process;
-    private final CompletableFuture<Void> errorsRead = new CompletableFuture<>();
+    private final CompletableFuture<Void> errorsRead;
     private final Map<String, Object> ready;
-    final Control control;
 
     /** Starts an emulator on free ports, with further command-line options. */
     public Emulator(String... options) {
         Program program = Program.find();
-        List<String> command = new ArrayList<>(List.of(program.path, "--for-tests"));
+        List<String> command = new ArrayList<>(List.of(program.path.toString(), "--for-tests"));
         command.addAll(List.of(options));
         try {
             process = new ProcessBuilder(command).start();
         } catch (IOException problem) {
             throw didNotStart(problem.getMessage());
         }
-        Thread reader = new Thread(this::readErrors, "standard error of the emulator");
-        reader.setDaemon(true);
-        reader.start();
-        ready = waitUntilReady(program);
+        errorsRead = CompletableFuture.runAsync(this::readErrors, Emulator::startDaemon);
+        String line = CompletableFuture.supplyAsync(() -> lines(process.getInputStream()).findFirst().orElse(""))
+                .completeOnTimeout(null, START_SECONDS, TimeUnit.SECONDS)
+                .join();
         program.deleteExtracted();
-        control = new Control(text("http"), this::whyItEnded);
+        if (line == null || !line.startsWith("{\"event\":\"ready\"")) {
+            waitForErrors();
+            process.destroyForcibly();
+            String reason = line == null ? "it was not ready within " + START_SECONDS + " s"
+                    : program.path + " is not the emulator's program";
+            throw didNotStart(lastLines.isEmpty() ? reason : lastLines.getFirst());
+        }
+        ready = Json.parse(line);
     }
 
     /** The emulator of this JVM with these options, started by the first call. */
@@ -71,26 +85,46 @@ public final class Emulator implements AutoCloseable {
         }
     }
 
-    String text(String member) {
-        return (String) ready.get(member);
+    /**
+     * Sends a request to the control API and returns the response; an error is thrown.
+     *
+     * @param body a text that is sent unchanged, null, or a value to be encoded as JSON
+     * @param query alternating names and values, which may be null
+     */
+    Map<String, Object> ask(String method, String path, Object body, String... query) {
+        StringJoiner parameters = new StringJoiner("&", "?", "").setEmptyValue("");
+        for (int i = 0; i < query.length; i += 2) {
+            if (query[i + 1] != null) {
+                parameters.add(query[i] + "=" + URLEncoder.encode(query[i + 1], StandardCharsets.UTF_8));
+            }
+        }
+        String target = "/$emulator/v1/" + path + parameters;
+        String content = body == null ? "" : body instanceof String ? (String) body : Json.write(body);
+        HttpRequest request = HttpRequest.newBuilder(URI.create("http://" + ready.get("http") + target))
+                .timeout(RESPONSE_TIMEOUT)
+                .header("Content-Type", "application/json")
+                .method(method, HttpRequest.BodyPublishers.ofString(content))
+                .build();
+        try {
+            return answer(client.send(request, HttpResponse.BodyHandlers.ofString()));
+        } catch (InterruptedException interruption) {
+            Thread.currentThread().interrupt();
+            throw new EmulatorException("the test was interrupted while it waited for " + method + " " + target);
+        } catch (IOException problem) {
+            throw new EmulatorException(whyItEnded() + " (" + method + " " + target + ": " + problem + ")");
+        }
     }
 
-    private Map<String, Object> waitUntilReady(Program program) {
-        Stream<String> output = lines(process.getInputStream());
-        CompletableFuture<String> line = CompletableFuture.supplyAsync(() -> output.findFirst().orElse(""));
-        String reason = program.path + " is not the emulator's program";
-        try {
-            String readyLine = line.orTimeout(START_SECONDS, TimeUnit.SECONDS).join();
-            if (readyLine.startsWith("{\"event\":\"ready\"")) {
-                return Control.cast(Json.parse(readyLine));
-            }
-        } catch (CompletionException late) {
-            reason = "it was not ready within " + START_SECONDS + " s";
+    private static Map<String, Object> answer(HttpResponse<String> response) {
+        String text = response.body();
+        if (response.statusCode() < 400) {
+            return text.isEmpty() ? Map.of() : Json.parse(text);
         }
-        waitForErrors();
-        process.destroyForcibly();
-        program.deleteExtracted();
-        throw didNotStart(lastLines.isEmpty() ? reason : lastLines.getFirst());
+        if (!response.headers().firstValue("Content-Type").orElse("").startsWith("application/json")) {
+            throw new EmulatorException("the emulator responded with " + response.statusCode() + ": " + text);
+        }
+        Map<String, Map<String, String>> answer = Json.parse(text);
+        throw new EmulatorException(answer.get("error").get("text"));
     }
 
     private static EmulatorException didNotStart(String reason) {
@@ -110,24 +144,6 @@ public final class Emulator implements AutoCloseable {
         return "the emulator " + cause + " during the test run: start the run again" + line;
     }
 
-    private void readErrors() {
-        try {
-            lines(process.getErrorStream()).forEach(line -> {
-                lastLines.addLast(line);
-                if (lastLines.size() > KEPT_LINES) {
-                    lastLines.removeFirst();
-                }
-            });
-        } catch (UncheckedIOException closed) {
-            // The process was destroyed.
-        }
-        errorsRead.complete(null);
-    }
-
-    private void waitForErrors() {
-        errorsRead.copy().completeOnTimeout(null, 1, TimeUnit.SECONDS).join();
-    }
-
     private boolean endsWithin(int seconds) {
         try {
             return process.waitFor(seconds, TimeUnit.SECONDS);
@@ -135,6 +151,26 @@ public final class Emulator implements AutoCloseable {
             Thread.currentThread().interrupt();
             return false;
         }
+    }
+
+    private void readErrors() {
+        lines(process.getErrorStream()).forEach(line -> {
+            lastLines.addLast(line);
+            if (lastLines.size() > KEPT_LINES) {
+                lastLines.removeFirst();
+            }
+        });
+    }
+
+    /** Waits for the last lines of standard error, which cannot be read after the process was destroyed. */
+    private void waitForErrors() {
+        errorsRead.copy().completeOnTimeout(null, 1, TimeUnit.SECONDS).exceptionally(destroyed -> null).join();
+    }
+
+    private static void startDaemon(Runnable task) {
+        Thread thread = new Thread(task, "standard error of the emulator");
+        thread.setDaemon(true);
+        thread.start();
     }
 
     private static Stream<String> lines(InputStream stream) {

@@ -11,12 +11,10 @@ import java.util.Map;
  * namespace ends fails the test, unless it was removed with {@link Fault#remove}.
  */
 public final class Faults {
-    private final Control control;
-    private final String path;
+    private final ServiceBus servicebus;
 
-    Faults(Control control, String path) {
-        this.control = control;
-        this.path = path;
+    Faults(ServiceBus servicebus) {
+        this.servicebus = servicebus;
     }
 
     /** Selects operations of clients by their kind in the control API. */
@@ -26,7 +24,7 @@ public final class Faults {
 
     /** Ends all locks and links, as when the service is updated. */
     public void serviceUpdate() {
-        control.ask("POST", path + "/service-update", null);
+        servicebus.ask("POST", "service-update", null);
     }
 
     /** Operations that a fault applies to. Methods select further, or add a fault with one effect. */
@@ -113,19 +111,15 @@ public final class Faults {
             return apply("deliver-twice");
         }
 
+        /** Adds the fault, with the line of the test: the first in the call stack that is outside of this class. */
         private Fault add(Object effect) {
-            request.put("effect", effect);
-            request.put("written_at", caller());
-            return new Fault((Long) control.ask("POST", path + "/faults", request).get("id"));
-        }
-
-        /** The line of the test: the first in the call stack that is outside of this class. */
-        private String caller() {
-            return StackWalker.getInstance().walk(frames -> frames
+            StackWalker.StackFrame caller = StackWalker.getInstance().walk(frames -> frames
                     .filter(frame -> !frame.getClassName().startsWith(Faults.class.getName()))
                     .findFirst()
-                    .map(frame -> frame.toStackTraceElement().toString())
-                    .orElse("an unknown location"));
+                    .orElseThrow());
+            request.put("effect", effect);
+            request.put("written_at", caller.toStackTraceElement().toString());
+            return new Fault((Long) servicebus.ask("POST", "faults", request).get("id"));
         }
     }
 
@@ -139,12 +133,12 @@ public final class Faults {
 
         /** How often the fault has fired. */
         public long hits() {
-            return (Long) control.ask("GET", path + "/faults/" + id, null).get("hits");
+            return (Long) servicebus.ask("GET", "faults/" + id, null).get("hits");
         }
 
         /** Removes the fault, which then does not have to fire. */
         public void remove() {
-            control.ask("DELETE", path + "/faults/" + id, null);
+            servicebus.ask("DELETE", "faults/" + id, null);
         }
     }
 }

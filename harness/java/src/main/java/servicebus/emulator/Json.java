@@ -1,11 +1,10 @@
 package servicebus.emulator;
 
 import java.time.Duration;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
-import java.util.Deque;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -22,21 +21,19 @@ final class Json {
     /** Commas and colons are skipped, because the order of the other tokens is sufficient. */
     private static final Pattern TOKEN =
             Pattern.compile("[{}\\[\\]]|\"(?:[^\"\\\\]++|\\\\.)*+\"|[^\\s{}\\[\\],:\"]++", Pattern.DOTALL);
+    private static final Pattern SPECIAL = Pattern.compile("[\\x00-\\x1f\"\\\\]");
     private static final Pattern ESCAPE = Pattern.compile("\\\\(?:u([0-9a-fA-F]{4})|(.))");
 
-    private final Deque<String> tokens = new ArrayDeque<>();
-
-    private Json() {
+    /** Parses a response of the emulator. */
+    static <T> T parse(String text) {
+        Iterator<String> tokens = TOKEN.matcher(text).results().map(MatchResult::group).iterator();
+        return cast(value(tokens.next(), tokens));
     }
 
-    /** Parses a response of the emulator. */
-    static Object parse(String text) {
-        Json json = new Json();
-        Matcher token = TOKEN.matcher(text);
-        while (token.find()) {
-            json.tokens.add(token.group());
-        }
-        return json.value();
+    /** Casts a parsed value to its expected type. */
+    @SuppressWarnings("unchecked")
+    static <T> T cast(Object value) {
+        return (T) value;
     }
 
     static String write(Object value) {
@@ -68,26 +65,26 @@ final class Json {
     }
 
     private static String quoted(String text) {
-        StringBuilder quoted = new StringBuilder("\"");
-        for (char c : text.toCharArray()) {
-            quoted.append(c < ' ' ? String.format("\\u%04x", (int) c) : c == '"' || c == '\\' ? "\\" + c : c);
-        }
-        return quoted.append('"').toString();
+        return '"' + SPECIAL.matcher(text).replaceAll(Json::escaped) + '"';
     }
 
-    private Object value() {
-        String token = next();
+    private static String escaped(MatchResult special) {
+        return Matcher.quoteReplacement(String.format("\\u%04x", (int) special.group().charAt(0)));
+    }
+
+    /** The value that begins with this token; the others follow. */
+    private static Object value(String token, Iterator<String> others) {
         switch (token) {
             case "{":
                 Map<String, Object> members = new LinkedHashMap<>();
-                while (!skip("}")) {
-                    members.put(string(next()), value());
+                for (String name = others.next(); !name.equals("}"); name = others.next()) {
+                    members.put(string(name), value(others.next(), others));
                 }
                 return members;
             case "[":
                 List<Object> items = new ArrayList<>();
-                while (!skip("]")) {
-                    items.add(value());
+                for (String item = others.next(); !item.equals("]"); item = others.next()) {
+                    items.add(value(item, others));
                 }
                 return items;
             case "null":
@@ -96,18 +93,14 @@ final class Json {
             case "false":
                 return Boolean.valueOf(token);
             default:
-                return token.startsWith("\"") ? string(token) : number(token);
+                if (token.startsWith("\"")) {
+                    return string(token);
+                }
+                return token.matches("-?\\d+") ? (Object) Long.valueOf(token) : Double.valueOf(token);
         }
-    }
-
-    private static Object number(String token) {
-        return token.matches("-?\\d+") ? (Object) Long.valueOf(token) : Double.valueOf(token);
     }
 
     private static String string(String token) {
-        if (token.length() < 2 || !token.startsWith("\"")) {
-            throw new IllegalArgumentException("invalid JSON at: " + token);
-        }
         return ESCAPE.matcher(token.substring(1, token.length() - 1)).replaceAll(Json::unescaped);
     }
 
@@ -117,14 +110,5 @@ final class Json {
         }
         int index = "bfnrt".indexOf(escape.group(2));
         return Matcher.quoteReplacement(index < 0 ? escape.group(2) : "\b\f\n\r\t".substring(index, index + 1));
-    }
-
-    private boolean skip(String token) {
-        return token.equals(tokens.peek()) && tokens.remove() != null;
-    }
-
-    /** The next token; an empty one at the end. */
-    private String next() {
-        return tokens.isEmpty() ? "" : tokens.remove();
     }
 }

@@ -6,28 +6,25 @@ import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
+import java.util.stream.Stream;
 
 /** The program in {@code SERVICEBUS_EMULATOR_BIN}, else that of this artefact, else the one on {@code PATH}. */
 final class Program {
     static final String VARIABLE = "SERVICEBUS_EMULATOR_BIN";
 
-    final String path;
-    private final Path extracted;
+    final Path path;
+    private final boolean isExtracted;
 
-    private Program(Path path, Path extracted) {
-        this.path = path.toString();
-        this.extracted = extracted;
+    private Program(Path path, boolean isExtracted) {
+        this.path = path;
+        this.isExtracted = isExtracted;
     }
 
     static Program find() {
-        String named = System.getenv(VARIABLE);
-        if (named != null && !named.isEmpty()) {
-            Path path = named.contains(File.separator) ? executable(Path.of(named)) : onPath(named);
-            if (path == null) {
-                throw new EmulatorException(VARIABLE + " is " + named
-                        + ", which is not an executable file: correct the path, or unset it");
-            }
-            return new Program(path, null);
+        String named = System.getenv().getOrDefault(VARIABLE, "");
+        if (!named.isEmpty()) {
+            return executable(named, VARIABLE + " is " + named
+                    + ", which is not an executable file: correct the path, or unset it");
         }
         String system = system();
         String name = system.startsWith("windows") ? "servicebus-emulator.exe" : "servicebus-emulator";
@@ -36,25 +33,21 @@ final class Program {
                 Path program = Files.createTempDirectory("servicebus-emulator").resolve(name);
                 Files.copy(packed, program);
                 program.toFile().setExecutable(true);
-                return new Program(program, program);
+                return new Program(program, true);
             }
         } catch (IOException problem) {
             throw new EmulatorException("the emulator cannot be written to a temporary directory, " + problem
                     + ": set java.io.tmpdir to a directory with free space, or set " + VARIABLE + " to the program");
         }
-        Path path = onPath(name);
-        if (path == null) {
-            throw new EmulatorException("this artefact has no emulator for " + system + ", and PATH has none: build it "
-                    + "with `cargo build --release -p servicebus-emulator` and set " + VARIABLE + " to the program");
-        }
-        return new Program(path, null);
+        return executable(name, "this artefact has no emulator for " + system + ", and PATH has none: build it "
+                + "with `cargo build --release -p servicebus-emulator` and set " + VARIABLE + " to the program");
     }
 
     /** Deletes the extracted file, which is not needed while the program runs; on Windows, when this JVM exits. */
     void deleteExtracted() {
-        if (extracted != null && !(extracted.toFile().delete() && extracted.getParent().toFile().delete())) {
-            extracted.getParent().toFile().deleteOnExit();
-            extracted.toFile().deleteOnExit();
+        if (isExtracted && !(path.toFile().delete() && path.getParent().toFile().delete())) {
+            path.getParent().toFile().deleteOnExit();
+            path.toFile().deleteOnExit();
         }
     }
 
@@ -66,17 +59,14 @@ final class Program {
         return system + "-" + (processor.equals("amd64") ? "x86_64" : processor);
     }
 
-    private static Path onPath(String name) {
-        for (String directory : System.getenv().getOrDefault("PATH", "").split(File.pathSeparator)) {
-            Path path = executable(Path.of(directory, name));
-            if (path != null) {
-                return path;
-            }
-        }
-        return null;
-    }
-
-    private static Path executable(Path path) {
-        return Files.isRegularFile(path) && Files.isExecutable(path) ? path : null;
+    /** The program at a path, or with a name on {@code PATH}. */
+    private static Program executable(String name, String otherwise) {
+        String directories = name.contains(File.separator) ? "" : System.getenv().getOrDefault("PATH", "");
+        return Stream.of(directories.split(File.pathSeparator))
+                .map(directory -> Path.of(directory, name))
+                .filter(path -> Files.isRegularFile(path) && Files.isExecutable(path))
+                .findFirst()
+                .map(path -> new Program(path, false))
+                .orElseThrow(() -> new EmulatorException(otherwise));
     }
 }

@@ -18,23 +18,13 @@ public final class ServiceBus implements AutoCloseable {
     static final Duration DEFAULT_TIMEOUT = Duration.ofSeconds(5);
 
     private final Emulator emulator;
-    private final Control control;
-    private final String name;
-    private final String path;
-    private final String connectionString;
-    private final String tlsConnectionString;
-    private final Faults faults;
+    private final Map<String, Object> created;
+    private final Faults faults = new Faults(this);
 
     /** Creates a namespace from the text of a configuration file; with null, it has one queue, {@code queue.1}. */
     public ServiceBus(Emulator emulator, String configuration) {
         this.emulator = emulator;
-        control = emulator.control;
-        Map<String, Object> created = control.ask("POST", "namespaces", configuration);
-        name = (String) created.get("name");
-        path = "namespaces/" + name;
-        connectionString = (String) created.get("connection_string");
-        tlsConnectionString = (String) created.get("tls_connection_string");
-        faults = new Faults(control, path);
+        created = emulator.ask("POST", "namespaces", configuration);
     }
 
     /** Creates a namespace in the emulator of this JVM. */
@@ -49,28 +39,29 @@ public final class ServiceBus implements AutoCloseable {
 
     /** The name of the namespace, as in failures. */
     public String name() {
-        return name;
+        return (String) created.get("name");
     }
 
     /** The connection string for clients over plain TCP. */
     public String connectionString() {
-        return connectionString;
+        return (String) created.get("connection_string");
     }
 
     /** The connection string for TLS, as in production. */
     public String tlsConnectionString() {
-        return tlsConnectionString;
+        return (String) created.get("tls_connection_string");
     }
 
     /** The trust store for clients over TLS, for {@code -Djavax.net.ssl.trustStore}; any password opens it. */
     public Path trustStore() {
-        return Path.of(emulator.text("trust_store"));
+        return Path.of((String) emulator.ready().get("trust_store"));
     }
 
     /** The URI for a connection factory of Qpid JMS, over plain TCP. */
     public String jmsUrl() {
-        return "amqp://" + emulator.text("amqp") + "?jms.username=" + member("SharedAccessKeyName") + "&jms.password="
-                + member("SharedAccessKey");
+        return connectionString().replaceFirst(
+                ".*;SharedAccessKeyName=(.*?);SharedAccessKey=(.*?);.*",
+                "amqp://" + emulator.ready().get("amqp") + "?jms.username=$1&jms.password=$2");
     }
 
     /** The faults of the namespace. */
@@ -158,13 +149,12 @@ public final class ServiceBus implements AutoCloseable {
 
     /** How many messages it holds: {@code active}, {@code dead_letter}, {@code locked}, {@code scheduled}, others. */
     public Map<String, Long> counts(String entity) {
-        return ask("GET", "counts", null, "entity", entity).entrySet().stream()
-                .collect(Collectors.toMap(Map.Entry::getKey, count -> (Long) count.getValue()));
+        return Json.cast(ask("GET", "counts", null, "entity", entity));
     }
 
     /** The sessions of a queue or subscription, as the control API tells them. */
     public List<Map<String, Object>> sessions(String entity) {
-        return Control.cast(ask("GET", "sessions", null, "entity", entity).get("sessions"));
+        return Json.cast(ask("GET", "sessions", null, "entity", entity).get("sessions"));
     }
 
     /** Ends the lock of a session as if its time had run out. */
@@ -180,7 +170,7 @@ public final class ServiceBus implements AutoCloseable {
     /** The recorded events of an entity, or of all (null), and of a message, or of all (null). */
     public Timeline timeline(String entity, String messageId) {
         String[] query = {"entity", entity, "message_id", messageId, "lines", "true"};
-        return new Timeline(Control.cast(ask("GET", "timeline", null, query).get("events")));
+        return new Timeline(Json.cast(ask("GET", "timeline", null, query).get("events")));
     }
 
     /**
@@ -193,7 +183,7 @@ public final class ServiceBus implements AutoCloseable {
             String subscription, Map<String, ?> properties, Map<String, ?> system) {
         Object message = List.of(Map.of("Body", "", "UserProperties", properties, "BrokerProperties", system));
         List<Map<String, Object>> rules =
-                Control.cast(ask("POST", "explain", message, "subscription", subscription).get("rules"));
+                Json.cast(ask("POST", "explain", message, "subscription", subscription).get("rules"));
         return rules.stream().collect(Collectors.toMap(rule -> (String) rule.get("rule"), rule -> rule));
     }
 
@@ -221,12 +211,8 @@ public final class ServiceBus implements AutoCloseable {
         return (String) ask("POST", "settled", Map.of("within", within, "refuse", false)).get("failure");
     }
 
-    private Map<String, Object> ask(String method, String relative, Object body, String... query) {
-        return control.ask(method, path + "/" + relative, body, query);
-    }
-
-    private String member(String key) {
-        int from = connectionString.indexOf(key + "=") + key.length() + 1;
-        return connectionString.substring(from, connectionString.indexOf(';', from));
+    /** Sends a request to the control API; the path is relative to that of the namespace. */
+    Map<String, Object> ask(String method, String path, Object body, String... query) {
+        return emulator.ask(method, "namespaces/" + name() + "/" + path, body, query);
     }
 }

@@ -2,9 +2,10 @@ package servicebus.emulator;
 
 import java.io.IOException;
 import java.io.InputStream;
-import java.lang.reflect.AnnotatedElement;
 import java.nio.charset.StandardCharsets;
+import java.util.Objects;
 import java.util.Optional;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.ExtensionConfigurationException;
 import org.junit.jupiter.api.extension.ExtensionContext;
@@ -50,7 +51,9 @@ public final class ServiceBusExtension implements ParameterResolver, AfterEachCa
         // Not with getOrComputeIfAbsent, which would keep a failure and throw it again.
         ServiceBus servicebus = context.getStore(STORE).get(ServiceBus.class, ServiceBus.class);
         if (servicebus == null) {
-            servicebus = start(context);
+            String[] options = context.getConfigurationParameter(OPTIONS).map(String::trim).orElse("").split("\\s+");
+            Emulator emulator = Emulator.shared(options[0].isEmpty() ? new String[0] : options);
+            servicebus = new ServiceBus(emulator, configuration(context));
             context.getStore(STORE).put(ServiceBus.class, servicebus);
         }
         return servicebus;
@@ -66,7 +69,7 @@ public final class ServiceBusExtension implements ParameterResolver, AfterEachCa
         Optional<Throwable> failure = context.getExecutionException();
         String report = servicebus.end(!failure.isPresent());
         failure.filter(thrown -> !(thrown instanceof TestAbortedException))
-                .ifPresent(thrown -> thrown.addSuppressed(new TimelineReport(report)));
+                .ifPresent(thrown -> thrown.addSuppressed(timeline(report)));
         if (!failure.isPresent() && report != null) {
             AssertionError error = new AssertionError(report);
             error.setStackTrace(new StackTraceElement[0]);
@@ -74,27 +77,15 @@ public final class ServiceBusExtension implements ParameterResolver, AfterEachCa
         }
     }
 
-    private ServiceBus start(ExtensionContext context) {
-        String[] options = context.getConfigurationParameter(OPTIONS).map(String::trim).orElse("").split("\\s+");
-        return new ServiceBus(Emulator.shared(options[0].isEmpty() ? new String[0] : options), configuration(context));
-    }
-
     private String configuration(ExtensionContext context) {
-        Optional<ServiceBusEmulator> declared = declared(context.getElement().orElseThrow());
         Class<?> type = context.getRequiredTestClass();
-        for (Class<?> outer = type; outer != null && !declared.isPresent(); outer = outer.getEnclosingClass()) {
-            declared = declared(outer);
-        }
-        if (declared.isPresent()) {
-            return configuration(declared.get(), type);
-        }
-        return topology != null ? topology.toString() : resource(type, "topology.json");
-    }
-
-    /** The annotation of an element, if it declares entities. */
-    private static Optional<ServiceBusEmulator> declared(AnnotatedElement element) {
-        return AnnotationSupport.findAnnotation(element, ServiceBusEmulator.class)
-                .filter(found -> found.queues().length > 0 || !found.topology().isEmpty());
+        Stream<Class<?>> types = Stream.iterate(type, Objects::nonNull, Class::getEnclosingClass);
+        return Stream.concat(context.getElement().stream(), types)
+                .flatMap(element -> AnnotationSupport.findAnnotation(element, ServiceBusEmulator.class).stream())
+                .filter(found -> found.queues().length > 0 || !found.topology().isEmpty())
+                .findFirst()
+                .map(declared -> configuration(declared, type))
+                .orElseGet(() -> topology != null ? topology.toString() : resource(type, "topology.json"));
     }
 
     private static String configuration(ServiceBusEmulator declared, Class<?> type) {
@@ -105,12 +96,9 @@ public final class ServiceBusExtension implements ParameterResolver, AfterEachCa
             }
             return new Topology().queues(declared.queues()).toString();
         }
-        String text = topology.stripLeading().startsWith("{") ? topology : resource(type, topology);
-        if (text == null) {
-            throw new ExtensionConfigurationException("@ServiceBusEmulator(topology = \"" + topology
-                    + "\"): there is no such resource beside " + type.getName());
-        }
-        return text;
+        return Optional.ofNullable(topology.stripLeading().startsWith("{") ? topology : resource(type, topology))
+                .orElseThrow(() -> new ExtensionConfigurationException("@ServiceBusEmulator(topology = \"" + topology
+                        + "\"): there is no such resource beside " + type.getName()));
     }
 
     private static String resource(Class<?> type, String name) {
@@ -121,17 +109,13 @@ public final class ServiceBusExtension implements ParameterResolver, AfterEachCa
         }
     }
 
-    /** The timeline of a namespace, below the failure of its test. */
-    private static final class TimelineReport extends Throwable {
-        private static final long serialVersionUID = 1;
-
-        TimelineReport(String report) {
-            super(report, null, false, false);
-        }
-
-        @Override
-        public String toString() {
-            return getMessage();
-        }
+    /** The timeline of a namespace, to be shown below the failure of its test. */
+    private static Throwable timeline(String report) {
+        return new Throwable(report, null, false, false) {
+            @Override
+            public String toString() {
+                return getMessage();
+            }
+        };
     }
 }

@@ -18,23 +18,19 @@ public final class Topology {
 
     /** Queues with default properties. */
     public Topology queues(String... names) {
-        for (String name : names) {
-            queue(name, Map.of());
-        }
+        List.of(names).forEach(name -> queue(name, Map.of()));
         return this;
     }
 
     /** A queue with these properties. */
     public Topology queue(String name, Map<String, ?> properties) {
-        queues.add(named(name, properties));
+        queues.add(with(properties, Map.of("name", name)));
         return this;
     }
 
     /** A topic with subscriptions, each from {@link #subscription}. */
     public Topology topic(String name, Map<String, ?> properties, Map<?, ?>... subscriptions) {
-        Map<String, Object> topic = named(name, properties);
-        topic.put("subscriptions", subscriptions);
-        topics.add(topic);
+        topics.add(with(properties, Map.of("name", name, "subscriptions", subscriptions)));
         return this;
     }
 
@@ -46,9 +42,7 @@ public final class Topology {
 
     /** A subscription with rules from {@link #sql} or {@link #correlation}; without rules it receives all messages. */
     public static Map<?, ?> subscription(String name, Map<String, ?> properties, Map<?, ?>... rules) {
-        Map<String, Object> subscription = named(name, properties);
-        subscription.put("rules", rules);
-        return subscription;
+        return with(properties, Map.of("name", name, "rules", rules));
     }
 
     /** A rule: {@code sql("high", "price > 10")}. */
@@ -61,9 +55,9 @@ public final class Topology {
         return Map.of("name", name, "correlation", filter);
     }
 
-    private static Map<String, Object> named(String name, Map<String, ?> properties) {
+    private static Map<String, Object> with(Map<String, ?> properties, Map<String, ?> others) {
         Map<String, Object> entity = new LinkedHashMap<>(properties);
-        entity.put("name", name);
+        entity.putAll(others);
         return entity;
     }
 
