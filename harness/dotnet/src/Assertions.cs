@@ -1,8 +1,15 @@
+using System;
 using System.Collections.Generic;
 using System.Threading.Tasks;
 
 namespace ServiceBus.Testing
 {
+    /// <summary>An assertion did not hold, or a test failed; the message has the timeline.</summary>
+    public sealed class ServiceBusAssertionException : Exception
+    {
+        internal ServiceBusAssertionException(string message, Exception cause = null) : base(message, cause) { }
+    }
+
     /// <content>
     /// The assertions of the emulator. Each waits until it holds for a queue, a subscription or one of their dead-letter queues,
     /// and otherwise fails with the timeline.
@@ -12,16 +19,9 @@ namespace ServiceBus.Testing
         /// <summary>An assertion by its kind in the control API.</summary>
         public async Task AssertAsync(string kind, string entity, Expected expected = null)
         {
-            var request = new Dictionary<string, object>(expected?.Fields ?? new Dictionary<string, object>())
-            {
-                ["kind"] = kind,
-                ["entity"] = entity,
-            };
-            var result = await AskAsync("POST", "assertions", request).ConfigureAwait(false);
-            if (result.Text("holds") != "true")
-            {
-                throw Failed(result.Text("failure"));
-            }
+            var given = expected?.Fields ?? new Dictionary<string, object>();
+            var request = new Dictionary<string, object>(given) { ["kind"] = kind, ["entity"] = entity };
+            Check(await AskAsync("POST", "assertions", request).ConfigureAwait(false));
         }
 
         /// <summary>Clients receive from the entity, or wait for one of its sessions.</summary>

@@ -1,7 +1,5 @@
 using System;
-using System.Collections.Generic;
 using System.IO;
-using System.Linq;
 using System.Net.Http;
 using System.Net.Http.Headers;
 using System.Text;
@@ -10,72 +8,49 @@ using System.Xml.Linq;
 
 namespace ServiceBus.Testing
 {
-    /// <summary>Requests to the emulator's control API.</summary>
-    internal sealed class Control
+    /// <summary>The emulator rejected a request, could not be started, or has ended.</summary>
+    public sealed class ServiceBusEmulatorException : Exception
     {
-        private static readonly HttpClient Client = NewClient();
+        internal ServiceBusEmulatorException(string message, Exception cause = null) : base(message, cause) { }
+    }
 
-        private readonly string address;
-        private readonly Func<string> whyItEnded;
-
-        internal Control(string address, Func<string> whyItEnded)
+    /// <content>Requests to the emulator's control API.</content>
+    public sealed partial class EmulatorProcess
+    {
+        private static readonly HttpClient Client = new HttpClient(new HttpClientHandler { UseProxy = false })
         {
-            this.address = address;
-            this.whyItEnded = whyItEnded;
-        }
+            // Longer than an assertion may wait.
+            Timeout = TimeSpan.FromMinutes(11),
+            // The emulator may close a pooled connection just when the next request uses it.
+            DefaultRequestHeaders = { ConnectionClose = true, ExpectContinue = false },
+        };
 
         /// <summary>Sends a request and returns the response; an error is thrown.</summary>
-        internal async Task<XElement> AskAsync(string method, string path, object body = null)
+        internal async Task<XElement> AskAsync(string method, string path, string json = null)
         {
             var target = $"/$emulator/v1/{path}";
+            var request = new HttpRequestMessage(new HttpMethod(method), $"http://{(string)Ready.Element("http")}{target}");
+            if (json != null)
+            {
+                request.Content = new ByteArrayContent(Encoding.UTF8.GetBytes(json));
+                request.Content.Headers.ContentType = new MediaTypeHeaderValue("application/json");
+            }
             try
             {
-                using (var request = new HttpRequestMessage(new HttpMethod(method), $"http://{address}{target}"))
+                using (var response = await Client.SendAsync(request).ConfigureAwait(false))
                 {
-                    if (body != null)
-                    {
-                        request.Content = new ByteArrayContent(body as byte[] ?? Json.Write(body));
-                        request.Content.Headers.ContentType = new MediaTypeHeaderValue("application/json");
-                    }
-                    using (var response = await Client.SendAsync(request).ConfigureAwait(false))
-                    {
-                        var text = await response.Content.ReadAsByteArrayAsync().ConfigureAwait(false);
-                        var isJson = response.Content.Headers.ContentType?.MediaType == "application/json" && text.Length > 0;
-                        var answer = isJson ? Json.Read(text) : new XElement("root");
-                        if ((int)response.StatusCode < 400)
-                        {
-                            return answer;
-                        }
-                        throw new ServiceBusEmulatorException(
-                            answer.Element("error")?.Text("text")
-                            ?? $"the emulator responded with {(int)response.StatusCode}: {Encoding.UTF8.GetString(text)}");
-                    }
+                    var text = await response.Content.ReadAsStringAsync().ConfigureAwait(false);
+                    var isJson = response.Content.Headers.ContentType?.MediaType == "application/json" && text != "";
+                    var answer = isJson ? Json.Read(text) : new XElement("root");
+                    return response.IsSuccessStatusCode ? answer : throw new ServiceBusEmulatorException(
+                        (string)answer.Element("error")?.Element("text")
+                        ?? $"the emulator responded with {(int)response.StatusCode}: {text}");
                 }
             }
             catch (Exception error) when (error is HttpRequestException || error is IOException || error is OperationCanceledException)
             {
-                throw new ServiceBusEmulatorException($"{whyItEnded()} ({method} {target}: {error.GetBaseException().Message})");
+                throw new ServiceBusEmulatorException($"{WhyItEnded()} ({method} {target}: {error.GetBaseException().Message})");
             }
-        }
-
-        /// <summary>A path with a query, without parameters that are null.</summary>
-        internal static string Query(string path, params string[] pairs)
-        {
-            var parameters = Enumerable.Range(0, pairs.Length / 2)
-                .Where(each => pairs[2 * each + 1] != null)
-                .Select(each => $"{pairs[2 * each]}={Uri.EscapeDataString(pairs[2 * each + 1])}");
-            var query = string.Join("&", parameters);
-            return query == "" ? path : $"{path}?{query}";
-        }
-
-        private static HttpClient NewClient()
-        {
-            // Longer than an assertion may wait.
-            var client = new HttpClient(new HttpClientHandler { UseProxy = false }) { Timeout = TimeSpan.FromMinutes(11) };
-            client.DefaultRequestHeaders.ExpectContinue = false;
-            // The emulator may close a pooled connection just when the next request uses it.
-            client.DefaultRequestHeaders.ConnectionClose = true;
-            return client;
         }
     }
 }

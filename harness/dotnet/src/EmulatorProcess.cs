@@ -1,9 +1,9 @@
 using System;
-using System.Collections.Concurrent;
 using System.Collections.Generic;
 using System.ComponentModel;
 using System.Diagnostics;
 using System.Linq;
+using System.Text.RegularExpressions;
 using System.Threading.Tasks;
 using System.Xml.Linq;
 
@@ -12,18 +12,18 @@ namespace ServiceBus.Testing
     /// <summary>
     /// The process of an emulator. It ends when its standard input is closed, so it does not outlive this process.
     /// </summary>
-    public sealed class EmulatorProcess
+    public sealed partial class EmulatorProcess
     {
-        private const int KeptLines = 20;
-
         private static readonly TimeSpan StartTimeout = TimeSpan.FromSeconds(30);
         private static readonly TimeSpan StopTimeout = TimeSpan.FromSeconds(10);
 
-        private static readonly Lazy<Task<EmulatorProcess>> SharedProcess =
+        /// <summary>The emulator that all tests of this process share.</summary>
+        internal static readonly Lazy<Task<EmulatorProcess>> Shared =
             new Lazy<Task<EmulatorProcess>>(() => StartAsync(Options.ToArray()));
 
         private readonly Process process;
-        private readonly ConcurrentQueue<string> lastLines = new ConcurrentQueue<string>();
+        private string firstError;
+        private string lastError;
 
         private EmulatorProcess(string program, IEnumerable<string> options)
         {
@@ -48,8 +48,6 @@ namespace ServiceBus.Testing
         /// <summary>The process id.</summary>
         public int Id => process.Id;
 
-        internal Control Control { get; private set; }
-
         internal XElement Ready { get; private set; }
 
         /// <summary>Starts a separate emulator with these command-line options.</summary>
@@ -71,16 +69,18 @@ namespace ServiceBus.Testing
         }
 
         /// <summary>Ends the process.</summary>
-        public async Task StopAsync()
+        public Task StopAsync() => Task.Run(() =>
         {
             process.StandardInput.Close();
-            await Task.Run(() => process.WaitForExit((int)StopTimeout.TotalMilliseconds) || Kill()).ConfigureAwait(false);
-        }
+            if (!process.WaitForExit((int)StopTimeout.TotalMilliseconds))
+            {
+                process.Kill();
+            }
+            process.WaitForExit(); // Until its errors have been read.
+        });
 
         /// <summary>Ends the process; <c>await using</c> calls it.</summary>
         public Task DisposeAsync() => StopAsync();
-
-        internal static Task<EmulatorProcess> SharedAsync() => SharedProcess.Value;
 
         private static ServiceBusEmulatorException NotStarted(string reason, Exception cause = null)
         {
@@ -88,31 +88,22 @@ namespace ServiceBus.Testing
             return new ServiceBusEmulatorException($"the emulator did not start: {reason}; check {settings}", cause);
         }
 
-        private static string Quoted(string option)
-        {
-            return option != "" && !option.Any(each => char.IsWhiteSpace(each) || each == '"')
-                ? option
-                : $"\"{option.TrimEnd('\\').Replace("\"", "\\\"")}\"";
-        }
+        /// <summary>A quote in an option has a backslash before it; backslashes before a quote are doubled.</summary>
+        private static string Quoted(string option) => $"\"{Regex.Replace(option, "(\\\\*)(\\\\$|\")", @"$1$1\$2")}\"";
 
         private async Task WaitUntilReadyAsync(string program)
         {
             var line = process.StandardOutput.ReadLineAsync();
             await Task.WhenAny(line, Task.Delay(StartTimeout)).ConfigureAwait(false);
-            var output = line.IsCompleted ? line.Result ?? "" : "";
-            if (output.StartsWith("{\"event\":\"ready\"", StringComparison.Ordinal))
+            var hasLine = line.IsCompleted;
+            if (hasLine && line.Result?.StartsWith("{\"event\":\"ready\"", StringComparison.Ordinal) == true)
             {
-                Ready = Json.Read(System.Text.Encoding.UTF8.GetBytes(output));
-                Control = new Control(Ready.Text("http"), WhyItEnded);
+                Ready = Json.Read(line.Result);
                 return;
             }
-            if (line.IsCompleted)
-            {
-                process.WaitForExit(1000); // The program has closed its output, and writes its error.
-            }
-            Kill();
-            var reason = line.IsCompleted ? $"{program} is not the emulator's program" : $"it was not ready within {StartTimeout.TotalSeconds} s";
-            throw NotStarted(lastLines.FirstOrDefault() ?? reason);
+            await StopAsync().ConfigureAwait(false);
+            var reason = hasLine ? $"{program} is not the emulator's program" : $"it was not ready within {StartTimeout.TotalSeconds} s";
+            throw NotStarted(firstError ?? reason);
         }
 
         /// <summary>Why the emulator does not respond.</summary>
@@ -123,34 +114,16 @@ namespace ServiceBus.Testing
                 return "the emulator is running but does not respond: stop the test run, and start it again";
             }
             process.WaitForExit();
-            var line = lastLines.LastOrDefault();
             var message = $"the emulator exited with code {process.ExitCode} during the test run: start the run again";
-            return line == null ? message : $"{message}; {line}";
-        }
-
-        private bool Kill()
-        {
-            try
-            {
-                process.Kill();
-            }
-            catch (InvalidOperationException)
-            {
-                // The process has ended already.
-            }
-            process.WaitForExit();
-            return true;
+            return lastError == null ? message : $"{message}; {lastError}";
         }
 
         private void Keep(string line)
         {
             if (!string.IsNullOrWhiteSpace(line))
             {
-                lastLines.Enqueue(line);
-            }
-            if (lastLines.Count > KeptLines)
-            {
-                lastLines.TryDequeue(out _);
+                firstError = firstError ?? line;
+                lastError = line;
             }
         }
     }

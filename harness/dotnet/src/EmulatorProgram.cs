@@ -14,6 +14,9 @@ namespace ServiceBus.Testing
         private const uint Executable = 0x1ed; // rwxr-xr-x
 
         private static readonly bool OnWindows = RuntimeInformation.IsOSPlatform(OSPlatform.Windows);
+        private static readonly string OperatingSystem =
+            OnWindows ? "win" : RuntimeInformation.IsOSPlatform(OSPlatform.OSX) ? "osx" : "linux";
+        private static readonly string Platform = $"{OperatingSystem}-{RuntimeInformation.OSArchitecture.ToString().ToLowerInvariant()}";
         private static readonly string FileName = OnWindows ? "servicebus-emulator.exe" : "servicebus-emulator";
 
         /// <summary>The program in <c>SERVICEBUS_EMULATOR_BIN</c>, else that of the package, else the one on <c>PATH</c>.</summary>
@@ -26,15 +29,15 @@ namespace ServiceBus.Testing
                     ? named
                     : throw new ServiceBusEmulatorException($"{Variable} is {named}, which is not a file: correct the path, or unset it");
             }
-            var packed = PackageDirectories().Select(each => Path.Combine(each, FileName)).FirstOrDefault(File.Exists);
-            if (packed != null)
+            var packed = Found(PackageDirectories());
+            if (packed != null && !OnWindows)
             {
-                return MadeExecutable(packed);
+                // Packages do not keep file modes. If the mode cannot be changed, starting the program reports it.
+                _ = ChangeMode(packed, Executable);
             }
-            return Directories(Environment.GetEnvironmentVariable("PATH")).Select(each => Path.Combine(each, FileName)).FirstOrDefault(File.Exists)
-                ?? throw new ServiceBusEmulatorException(
-                    $"this package has no emulator for {Platform()}, and PATH has none: build it with "
-                    + $"`cargo build --release -p servicebus-emulator` and set {Variable} to the program");
+            return packed ?? Found(Listed(Environment.GetEnvironmentVariable("PATH"))) ?? throw new ServiceBusEmulatorException(
+                $"this package has no emulator for {Platform}, and PATH has none: build it with "
+                + $"`cargo build --release -p servicebus-emulator` and set {Variable} to the program");
         }
 
         /// <summary>
@@ -43,41 +46,21 @@ namespace ServiceBus.Testing
         /// </summary>
         private static IEnumerable<string> PackageDirectories()
         {
-            var native = Path.Combine("runtimes", Platform(), "native");
-            var assembly = Path.GetDirectoryName(typeof(EmulatorProgram).Assembly.Location);
-            foreach (var output in new[] { AppContext.BaseDirectory, assembly }.Where(each => !string.IsNullOrEmpty(each)))
-            {
-                yield return Path.Combine(output, native);
-                yield return output;
-            }
-            foreach (var directory in Directories(AppDomain.CurrentDomain.GetData("NATIVE_DLL_SEARCH_DIRECTORIES") as string))
-            {
-                yield return directory;
-            }
-            if (!string.IsNullOrEmpty(assembly))
-            {
-                yield return Path.Combine(assembly, "..", "..", native);
-            }
+            var native = Path.Combine("runtimes", Platform, "native");
+            var output = AppContext.BaseDirectory;
+            var library = typeof(EmulatorProgram).Assembly.Location;
+            // The library has no location in an output that is a single file.
+            var assembly = library == "" ? output : Path.GetDirectoryName(library);
+            return new[] { Path.Combine(output, native), output, Path.Combine(assembly, native), assembly }
+                .Concat(Listed(AppDomain.CurrentDomain.GetData("NATIVE_DLL_SEARCH_DIRECTORIES") as string))
+                .Append(Path.Combine(assembly, "..", "..", native));
         }
 
-        private static IEnumerable<string> Directories(string listed) =>
-            (listed ?? "").Split(new[] { Path.PathSeparator }, StringSplitOptions.RemoveEmptyEntries);
+        private static IEnumerable<string> Listed(string directories) =>
+            (directories ?? "").Split(new[] { Path.PathSeparator }, StringSplitOptions.RemoveEmptyEntries);
 
-        private static string Platform()
-        {
-            var system = OnWindows ? "win" : RuntimeInformation.IsOSPlatform(OSPlatform.OSX) ? "osx" : "linux";
-            return $"{system}-{RuntimeInformation.OSArchitecture.ToString().ToLowerInvariant()}";
-        }
-
-        /// <summary>Packages do not keep file modes. If the mode cannot be changed, starting the program reports it.</summary>
-        private static string MadeExecutable(string program)
-        {
-            if (!OnWindows)
-            {
-                _ = ChangeMode(program, Executable);
-            }
-            return program;
-        }
+        private static string Found(IEnumerable<string> directories) =>
+            directories.Select(each => Path.Combine(each, FileName)).FirstOrDefault(File.Exists);
 
         [DllImport("libc", EntryPoint = "chmod")]
         private static extern int ChangeMode(string path, uint mode);

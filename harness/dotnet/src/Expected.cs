@@ -1,6 +1,5 @@
 using System;
 using System.Collections.Generic;
-using System.Linq;
 
 namespace ServiceBus.Testing
 {
@@ -74,7 +73,7 @@ namespace ServiceBus.Testing
         public string Session { set => this["session"] = value; }
 
         /// <summary>The bodies of the session's messages in their order.</summary>
-        public IEnumerable<TextMatch> Bodies { set => this["bodies"] = value.Select(each => each.Encoded).ToArray(); }
+        public IEnumerable<TextMatch> Bodies { set => this["bodies"] = value; }
 
         /// <summary>The state of the session as text.</summary>
         public TextMatch StateText { set => this["text"] = value; }
@@ -94,10 +93,7 @@ namespace ServiceBus.Testing
         internal Dictionary<string, object> Fields { get; } = new Dictionary<string, object>();
 
         /// <summary>Any other field of the control API's assertions, by its name.</summary>
-        public object this[string field]
-        {
-            set => Fields[field] = value is TextMatch text ? text.Encoded : value;
-        }
+        public object this[string field] { set => Fields[field] = value; }
     }
 
     /// <summary>An exact text, or a part of a text.</summary>

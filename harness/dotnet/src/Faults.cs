@@ -1,6 +1,5 @@
 using System;
 using System.Collections.Generic;
-using System.Linq;
 using System.Runtime.CompilerServices;
 using System.Threading.Tasks;
 using System.Xml.Linq;
@@ -11,14 +10,9 @@ namespace ServiceBus.Testing
     /// <remarks>A fault that has not fired when the namespace ends fails the test, unless it was removed.</remarks>
     public sealed class Faults
     {
-        private readonly Control control;
-        private readonly string path;
+        private readonly ServiceBusEmulator servicebus;
 
-        internal Faults(Control control, string path)
-        {
-            this.control = control;
-            this.path = path;
-        }
+        internal Faults(ServiceBusEmulator servicebus) => this.servicebus = servicebus;
 
         /// <summary>
         /// Selects operations of clients: <c>On("complete", entity: "orders", nth: 2)</c>. The parameters are the fields of the
@@ -26,62 +20,41 @@ namespace ServiceBus.Testing
         /// <paramref name="random"/> as in <c>new { seed = 17, probability = 0.05 }</c>.
         /// </summary>
         public Operations On(
-            string operation,
-            string entity = null,
-            string messageId = null,
-            string sessionId = null,
-            int? nth = null,
-            int? every = null,
-            int? times = null,
-            int? delivery = null,
-            long? sequenceNumber = null,
-            string client = null,
-            string party = null,
-            string name = null,
-            object property = null,
-            object random = null,
-            [CallerFilePath] string file = "",
-            [CallerLineNumber] int line = 0)
-        {
-            return new Operations(this, Json.Members(new
+            string operation, string entity = null, string messageId = null, string sessionId = null,
+            int? nth = null, int? every = null, int? times = null, int? delivery = null, long? sequenceNumber = null,
+            string client = null, string party = null, string name = null, object property = null, object random = null,
+            [CallerFilePath] string file = "", [CallerLineNumber] int line = 0) =>
+            new Operations(servicebus, Json.Given(new
             {
                 operation, entity, message_id = messageId, session_id = sessionId, nth, every, times, delivery,
                 sequence_number = sequenceNumber, client, party, name, property, random, written_at = $"{file}:{line}",
             }));
-        }
 
         /// <summary>Ends all locks and links, as when the service is updated.</summary>
-        public Task ServiceUpdateAsync() => control.AskAsync("POST", $"{path}/service-update");
-
-        internal async Task<Fault> AddAsync(object request)
-        {
-            var added = await control.AskAsync("POST", $"{path}/faults", request).ConfigureAwait(false);
-            return new Fault(method => control.AskAsync(method, $"{path}/faults/{added.Number("id")}"));
-        }
+        public Task ServiceUpdateAsync() => servicebus.AskAsync("POST", "service-update");
     }
 
     /// <summary>Operations that a fault applies to. Each method adds a fault with one effect.</summary>
     public sealed class Operations
     {
-        private readonly Faults faults;
-        private readonly IDictionary<string, object> which;
+        private readonly ServiceBusEmulator servicebus;
+        private readonly Dictionary<string, object> which;
 
-        internal Operations(Faults faults, IDictionary<string, object> which)
+        internal Operations(ServiceBusEmulator servicebus, Dictionary<string, object> which)
         {
-            this.faults = faults;
+            this.servicebus = servicebus;
             this.which = which;
         }
 
         /// <summary>
         /// Adds a fault with any effect of the control API: <c>ApplyAsync("hold-back", new { behind = 2 })</c>.
         /// </summary>
-        public Task<Fault> ApplyAsync(string effect, object details = null)
+        public async Task<Fault> ApplyAsync(string effect, object details = null)
         {
-            var members = Json.Members(details ?? new { }).Where(each => each.Value != null).ToDictionary(each => each.Key, each => each.Value);
-            return faults.AddAsync(new Dictionary<string, object>(which)
-            {
-                ["effect"] = new Dictionary<string, object> { [effect] = members },
-            });
+            var effects = new Dictionary<string, object> { [effect] = Json.Given(details ?? new { }) };
+            var request = new Dictionary<string, object>(which) { ["effect"] = effects };
+            var added = await servicebus.AskAsync("POST", "faults", request).ConfigureAwait(false);
+            return new Fault(method => servicebus.AskAsync(method, $"faults/{(long)added.Element("id")}"));
         }
 
         /// <summary>The operation succeeds, and the client gets no reply.</summary>
@@ -125,7 +98,7 @@ namespace ServiceBus.Testing
         internal Fault(Func<string, Task<XElement>> ask) => this.ask = ask;
 
         /// <summary>How often the fault has fired.</summary>
-        public async Task<long> HitsAsync() => (await ask("GET").ConfigureAwait(false)).Number("hits");
+        public async Task<long> HitsAsync() => (long)(await ask("GET").ConfigureAwait(false)).Element("hits");
 
         /// <summary>Removes the fault, which then does not have to fire.</summary>
         public Task RemoveAsync() => ask("DELETE");

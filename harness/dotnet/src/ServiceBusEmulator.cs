@@ -16,43 +16,36 @@ namespace ServiceBus.Testing
         /// <summary>Parts of the names of exceptions by which frameworks end a test that has not failed.</summary>
         private static readonly string[] NoFailures = { "Ignore", "Inconclusive", "Skip", "Success" };
 
-        private readonly Control control;
-        private readonly string path;
+        private readonly XElement created;
         private bool failed;
         private bool removed;
 
         private ServiceBusEmulator(EmulatorProcess emulator, XElement created)
         {
-            Name = created.Text("name");
             Emulator = emulator;
-            control = emulator.Control;
-            path = $"namespaces/{Name}";
-            ConnectionString = created.Text("connection_string");
-            AdministrationConnectionString = created.Text("admin_connection_string");
-            TlsConnectionString = created.Text("tls_connection_string");
-            Faults = new Faults(control, path);
+            this.created = created;
         }
 
         /// <summary>The name of the namespace.</summary>
-        public string Name { get; }
+        public string Name => (string)created.Element("name");
 
         /// <summary>The emulator of the namespace.</summary>
         public EmulatorProcess Emulator { get; }
 
         /// <summary>The connection string for <c>ServiceBusClient</c>.</summary>
-        public string ConnectionString { get; }
+        public string ConnectionString => (string)created.Element("connection_string");
 
         /// <summary>The connection string for <c>ServiceBusAdministrationClient</c>, 7.20.1 and later.</summary>
-        public string AdministrationConnectionString { get; }
+        public string AdministrationConnectionString => (string)created.Element("admin_connection_string");
 
         /// <summary>The connection string for TLS, as in production.</summary>
-        public string TlsConnectionString { get; }
+        public string TlsConnectionString => (string)created.Element("tls_connection_string");
 
         /// <summary>The file that clients over TLS must trust.</summary>
-        public string CaCertificate => Emulator.Ready.Text("ca_certificate");
+        public string CaCertificate => (string)Emulator.Ready.Element("ca_certificate");
 
         /// <summary>The faults of the namespace.</summary>
-        public Faults Faults { get; }
+        public Faults Faults => new Faults(this);
 
         /// <summary>
         /// Creates a namespace, which ends with <c>await using</c>. Without a topology it has that of <c>topology.json</c> beside the
@@ -61,8 +54,8 @@ namespace ServiceBus.Testing
         public static async Task<ServiceBusEmulator> StartAsync(Topology topology = null, EmulatorProcess emulator = null)
         {
             var declared = (topology ?? Topology.Beside())?.Encoded();
-            var process = emulator ?? await EmulatorProcess.SharedAsync().ConfigureAwait(false);
-            return new ServiceBusEmulator(process, await process.Control.AskAsync("POST", "namespaces", declared).ConfigureAwait(false));
+            var process = emulator ?? await EmulatorProcess.Shared.Value.ConfigureAwait(false);
+            return new ServiceBusEmulator(process, await process.AskAsync("POST", "namespaces", declared).ConfigureAwait(false));
         }
 
         /// <summary>
@@ -98,11 +91,7 @@ namespace ServiceBus.Testing
         /// </summary>
         public async Task DisposeAsync()
         {
-            if (removed)
-            {
-                return;
-            }
-            var report = await EndAsync().ConfigureAwait(false);
+            var report = removed ? null : await EndAsync().ConfigureAwait(false);
             if (report != null && !failed)
             {
                 throw new ServiceBusAssertionException(report);
@@ -110,7 +99,8 @@ namespace ServiceBus.Testing
         }
 
         /// <summary>The time of the namespace's clock.</summary>
-        public async Task<DateTimeOffset> NowAsync() => (await AskAsync("GET", "clock").ConfigureAwait(false)).Time("now").Value;
+        public async Task<DateTimeOffset> NowAsync() =>
+            (DateTimeOffset)(await AskAsync("GET", "clock").ConfigureAwait(false)).Element("now");
 
         /// <summary>Advances the clock, and ends when everything that is due by then has been processed.</summary>
         public Task AdvanceAsync(TimeSpan by) => AskAsync("POST", "clock/advance", new { seconds = by });
@@ -125,17 +115,11 @@ namespace ServiceBus.Testing
         public Task StepByItselfAsync() => AskAsync("POST", "clock/auto");
 
         /// <summary>Whether the namespace is idle: no message is locked, or can be delivered to a receiver.</summary>
-        public async Task<bool> IsIdleAsync() => await BusyAsync(TimeSpan.Zero).ConfigureAwait(false) == null;
+        public async Task<bool> IsIdleAsync() => (await SettledAsync(TimeSpan.Zero).ConfigureAwait(false)).Element("failure") == null;
 
         /// <summary>Waits until the namespace is idle, by default up to 5 s.</summary>
-        public async Task WaitIdleAsync(TimeSpan? within = null)
-        {
-            var busy = await BusyAsync(within ?? DefaultTimeout).ConfigureAwait(false);
-            if (busy != null)
-            {
-                throw Failed(busy);
-            }
-        }
+        public async Task WaitIdleAsync(TimeSpan? within = null) =>
+            Check(await SettledAsync(within ?? DefaultTimeout).ConfigureAwait(false));
 
         /// <summary>Waits until a client receives from a queue or subscription.</summary>
         public Task WaitForReceiverAsync(string entity, TimeSpan? within = null) =>
@@ -143,20 +127,18 @@ namespace ServiceBus.Testing
 
         /// <summary>The numbers of messages of an entity, such as <c>orders/$DeadLetterQueue</c>.</summary>
         public async Task<MessageCounts> CountsAsync(string entity) =>
-            new MessageCounts(await AskAsync("GET", Control.Query("counts", "entity", entity)).ConfigureAwait(false));
+            new MessageCounts(await AskAsync("GET", "counts", query: new { entity }).ConfigureAwait(false));
 
         /// <summary>The recorded events of the namespace, of an entity or of a message.</summary>
-        public async Task<Timeline> TimelineAsync(string entity = null, string messageId = null)
-        {
-            var query = Control.Query("timeline", "entity", entity, "message_id", messageId, "lines", "true");
-            return new Timeline(await AskAsync("GET", query).ConfigureAwait(false));
-        }
+        public async Task<Timeline> TimelineAsync(string entity = null, string messageId = null) =>
+            new Timeline(await AskAsync("GET", "timeline", query: new { entity, message_id = messageId, lines = "true" })
+                .ConfigureAwait(false));
 
         /// <summary>The sessions of a queue or subscription, ordered by their ids.</summary>
         public async Task<IReadOnlyList<Session>> SessionsAsync(string entity)
         {
-            var answer = await AskAsync("GET", Control.Query("sessions", "entity", entity)).ConfigureAwait(false);
-            return answer.Items("sessions").Select(each => new Session(each)).ToArray();
+            var answer = await AskAsync("GET", "sessions", query: new { entity }).ConfigureAwait(false);
+            return answer.Element("sessions").Elements().Select(each => new Session(each)).ToArray();
         }
 
         /// <summary>Ends the lock of a session as if it had expired.</summary>
@@ -172,13 +154,20 @@ namespace ServiceBus.Testing
             string subscription, object properties = null, object system = null)
         {
             var message = new[] { new { UserProperties = properties ?? new { }, BrokerProperties = system ?? new { } } };
-            var query = Control.Query("explain", "subscription", subscription);
-            var answer = await AskAsync("POST", query, message).ConfigureAwait(false);
-            return answer.Items("rules").Select(each => new RuleExplanation(each)).ToDictionary(each => each.Rule);
+            var answer = await AskAsync("POST", "explain", message, new { subscription }).ConfigureAwait(false);
+            return answer.Element("rules").Elements().Select(each => new RuleExplanation(each)).ToDictionary(each => each.Rule);
         }
 
         /// <summary>Removes all messages, sessions and recorded events.</summary>
         public Task ResetAsync() => AskAsync("POST", "reset");
+
+        /// <summary>Sends a request for this namespace; parameters of the query that are null are left out.</summary>
+        internal Task<XElement> AskAsync(string method, string path, object body = null, object query = null)
+        {
+            var parameters = Json.Given(query ?? new { }).Select(each => $"{each.Key}={Uri.EscapeDataString((string)each.Value)}");
+            var target = $"namespaces/{Name}/{path}" + (query == null ? "" : $"?{string.Join("&", parameters)}");
+            return Emulator.AskAsync(method, target, body == null ? null : Json.Write(body));
+        }
 
         /// <summary>Ends the namespace; returns the problem that fails a passed test, or null, or the timeline of a failed one.</summary>
         private async Task<string> EndAsync()
@@ -186,7 +175,7 @@ namespace ServiceBus.Testing
             removed = true;
             try
             {
-                return (await AskAsync("POST", "end", new { passed = !failed }).ConfigureAwait(false)).Text("report");
+                return (string)(await AskAsync("POST", "end", new { passed = !failed }).ConfigureAwait(false)).Element("report");
             }
             catch (ServiceBusEmulatorException error) when (failed)
             {
@@ -194,16 +183,15 @@ namespace ServiceBus.Testing
             }
         }
 
-        /// <summary>Waits until the namespace is idle; returns the reason if it is not within this time, or null.</summary>
-        private async Task<string> BusyAsync(TimeSpan within) =>
-            (await AskAsync("POST", "settled", new { within, refuse = false }).ConfigureAwait(false)).Text("failure");
+        private Task<XElement> SettledAsync(TimeSpan within) => AskAsync("POST", "settled", new { within, refuse = false });
 
-        private Task<XElement> AskAsync(string method, string relative, object body = null) => control.AskAsync(method, $"{path}/{relative}", body);
-
-        private ServiceBusAssertionException Failed(string message)
+        private void Check(XElement result)
         {
-            failed = true;
-            return new ServiceBusAssertionException(message);
+            if (result.Element("failure") is XElement failure)
+            {
+                failed = true;
+                throw new ServiceBusAssertionException(failure.Value);
+            }
         }
     }
 }

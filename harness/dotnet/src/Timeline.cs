@@ -1,7 +1,6 @@
 using System;
 using System.Collections.Generic;
 using System.Collections.ObjectModel;
-using System.Globalization;
 using System.Linq;
 using System.Xml.Linq;
 
@@ -10,7 +9,7 @@ namespace ServiceBus.Testing
     /// <summary>The events of a namespace, oldest first; as text it has a line for each event.</summary>
     public sealed class Timeline : ReadOnlyCollection<TimelineEvent>
     {
-        internal Timeline(XElement answer) : base(answer.Items("events").Select(each => new TimelineEvent(each)).ToArray()) { }
+        internal Timeline(XElement answer) : base(answer.Element("events").Elements().Select(each => new TimelineEvent(each)).ToArray()) { }
 
         /// <summary>The kind of each event: <c>sent</c>, <c>delivered</c>, <c>completed</c>.</summary>
         public IEnumerable<string> Kinds => this.Select(each => each.Kind);
@@ -27,43 +26,43 @@ namespace ServiceBus.Testing
         internal TimelineEvent(XElement json) => this.json = json;
 
         /// <summary>The time of the event, by the clock of the namespace.</summary>
-        public DateTimeOffset At => json.Time("at").Value;
+        public DateTimeOffset At => (DateTimeOffset)json.Element("at");
 
         /// <summary>The time since the namespace was created.</summary>
-        public TimeSpan Offset => TimeSpan.FromSeconds(double.Parse(json.Text("offset"), CultureInfo.InvariantCulture));
+        public TimeSpan Offset => TimeSpan.FromSeconds((double)json.Element("offset"));
 
         /// <summary>The kind: <c>sent</c>, <c>delivered</c>, <c>dead-lettered</c> and others.</summary>
-        public string Kind => json.Text("kind");
+        public string Kind => (string)json.Element("kind");
 
         /// <summary>The entity.</summary>
-        public string Entity => json.Text("entity");
+        public string Entity => (string)json.Element("entity");
 
         /// <summary>The sequence number of the message.</summary>
-        public long? SequenceNumber => json.OptionalNumber("sequence_number");
+        public long? SequenceNumber => (long?)json.Element("sequence_number");
 
         /// <summary>The id of the message.</summary>
-        public string MessageId => json.Text("message_id");
+        public string MessageId => (string)json.Element("message_id");
 
         /// <summary>The session of the message.</summary>
-        public string Session => json.Text("session");
+        public string Session => (string)json.Element("session");
 
         /// <summary>The client that caused the event.</summary>
-        public string Client => json.Text("client");
+        public string Client => (string)json.Element("client");
 
         /// <summary>The delivery count of the message.</summary>
-        public long? DeliveryCount => json.OptionalNumber("delivery_count");
+        public long? DeliveryCount => (long?)json.Element("delivery_count");
 
         /// <summary>The end of the message's lock.</summary>
-        public DateTimeOffset? LockedUntil => json.Time("locked_until");
+        public DateTimeOffset? LockedUntil => (DateTimeOffset?)json.Element("locked_until");
 
         /// <summary>The reason.</summary>
-        public string Reason => json.Text("reason");
+        public string Reason => (string)json.Element("reason");
 
         /// <summary>Further details.</summary>
-        public string Detail => json.Text("detail");
+        public string Detail => (string)json.Element("detail");
 
         /// <inheritdoc/>
-        public override string ToString() => json.Text("line");
+        public override string ToString() => (string)json.Element("line");
     }
 
     /// <summary>The numbers of messages of an entity.</summary>
@@ -74,28 +73,28 @@ namespace ServiceBus.Testing
         internal MessageCounts(XElement json) => this.json = json;
 
         /// <summary>Active messages as Service Bus counts them, with locked and deferred ones.</summary>
-        public long Active => json.Number("active");
+        public long Active => (long)json.Element("active");
 
         /// <summary>Messages in the dead-letter queue.</summary>
-        public long DeadLetter => json.Number("dead_letter");
+        public long DeadLetter => (long)json.Element("dead_letter");
 
         /// <summary>Messages in the transfer dead-letter queue.</summary>
-        public long TransferDeadLetter => json.Number("transfer_dead_letter");
+        public long TransferDeadLetter => (long)json.Element("transfer_dead_letter");
 
         /// <summary>Scheduled messages.</summary>
-        public long Scheduled => json.Number("scheduled");
+        public long Scheduled => (long)json.Element("scheduled");
 
         /// <summary>Messages that wait to be forwarded to another entity.</summary>
-        public long Transfer => json.Number("transfer");
+        public long Transfer => (long)json.Element("transfer");
 
         /// <summary>Locked messages.</summary>
-        public long Locked => json.Number("locked");
+        public long Locked => (long)json.Element("locked");
 
         /// <summary>Deferred messages.</summary>
-        public long Deferred => json.Number("deferred");
+        public long Deferred => (long)json.Element("deferred");
 
         /// <summary>The size of all messages.</summary>
-        public long SizeBytes => json.Number("size_bytes");
+        public long SizeBytes => (long)json.Element("size_bytes");
     }
 
     /// <summary>A session of a queue or subscription.</summary>
@@ -106,25 +105,25 @@ namespace ServiceBus.Testing
         internal Session(XElement json) => this.json = json;
 
         /// <summary>The session id.</summary>
-        public string Id => json.Text("id");
+        public string Id => (string)json.Element("id");
 
         /// <summary>The number of its active messages.</summary>
-        public long Active => json.Number("active");
+        public long Active => (long)json.Element("active");
 
         /// <summary>The number of its locked messages.</summary>
-        public long Locked => json.Number("locked");
+        public long Locked => (long)json.Element("locked");
 
         /// <summary>The number of its deferred messages.</summary>
-        public long Deferred => json.Number("deferred");
+        public long Deferred => (long)json.Element("deferred");
 
         /// <summary>The client that has locked the session, or null.</summary>
-        public string Holder => json.Text("holder");
+        public string Holder => (string)json.Element("holder");
 
         /// <summary>The end of the session's lock, or null.</summary>
-        public DateTimeOffset? LockedUntil => json.Time("locked_until");
+        public DateTimeOffset? LockedUntil => (DateTimeOffset?)json.Element("locked_until");
 
         /// <summary>The session state, or null.</summary>
-        public byte[] State => json.Text("state") == null ? null : Convert.FromBase64String(json.Text("state"));
+        public byte[] State => json.Element("state") == null ? null : Convert.FromBase64String(json.Element("state").Value);
     }
 
     /// <summary>How a rule evaluates a message.</summary>
@@ -135,18 +134,18 @@ namespace ServiceBus.Testing
         internal RuleExplanation(XElement json) => this.json = json;
 
         /// <summary>The name of the rule.</summary>
-        public string Rule => json.Text("rule");
+        public string Rule => (string)json.Element("rule");
 
         /// <summary>Whether the rule matches the message.</summary>
-        public bool Matched => json.Text("matched") == "true";
+        public bool Matched => (bool)json.Element("matched");
 
         /// <summary>The first part of the filter that was not true.</summary>
-        public string Expression => json.Element("reason")?.Text("expression");
+        public string Expression => (string)json.Element("reason")?.Element("expression");
 
         /// <summary>The value of that part.</summary>
-        public string Truth => json.Element("reason")?.Text("truth");
+        public string Truth => (string)json.Element("reason")?.Element("truth");
 
         /// <summary>The error by which the evaluation failed, or null.</summary>
-        public string Error => json.Text("error");
+        public string Error => (string)json.Element("error");
     }
 }

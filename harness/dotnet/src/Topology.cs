@@ -1,8 +1,6 @@
 using System;
 using System.Collections.Generic;
 using System.IO;
-using System.Linq;
-using System.Text;
 
 namespace ServiceBus.Testing
 {
@@ -14,7 +12,7 @@ namespace ServiceBus.Testing
     {
         private const string DefaultFile = "topology.json";
 
-        private byte[] file;
+        private string json;
 
         /// <summary>Queues, each a name or a <see cref="Queue"/>.</summary>
         public IList<Queue> Queues { get; } = new List<Queue>();
@@ -27,24 +25,16 @@ namespace ServiceBus.Testing
 
         /// <summary>The configuration in a file; its path is relative to the tests' assemblies.</summary>
         public static Topology FromFile(string path) =>
-            new Topology { file = File.ReadAllBytes(Path.Combine(AppContext.BaseDirectory, path)) };
+            FromJson(File.ReadAllText(Path.Combine(AppContext.BaseDirectory, path)));
 
         /// <summary>A configuration as text.</summary>
-        public static Topology FromJson(string text) => new Topology { file = Encoding.UTF8.GetBytes(text) };
+        public static Topology FromJson(string text) => new Topology { json = text };
 
         /// <summary><c>topology.json</c> beside the tests' assemblies, or null.</summary>
         internal static Topology Beside() =>
             File.Exists(Path.Combine(AppContext.BaseDirectory, DefaultFile)) ? FromFile(DefaultFile) : null;
 
-        internal object Encoded()
-        {
-            if (file != null)
-            {
-                return file;
-            }
-            var (queues, topics) = (Queues.Select(each => each.Encoded()), Topics.Select(each => each.Encoded()));
-            return new { queues, topics, settings = Settings };
-        }
+        internal string Encoded() => json ?? Json.Write(new { queues = Queues, topics = Topics, settings = Settings });
     }
 
     /// <summary>
@@ -52,9 +42,7 @@ namespace ServiceBus.Testing
     /// </summary>
     public abstract class Entity
     {
-        private readonly Dictionary<string, object> properties = new Dictionary<string, object>();
-
-        internal Entity(string name) => Name = name;
+        internal Entity(string name) => this["name"] = Name = name;
 
         /// <summary>The name.</summary>
         public string Name { get; }
@@ -90,12 +78,9 @@ namespace ServiceBus.Testing
         public TimeSpan AutoDeleteOnIdle { set => this["AutoDeleteOnIdle"] = value; }
 
         /// <summary>Any other property of the configuration, by its name: <c>["Status"] = "SendDisabled"</c>.</summary>
-        public object this[string property]
-        {
-            set => properties[property] = value;
-        }
+        public object this[string property] { set => Properties[property] = value; }
 
-        internal virtual Dictionary<string, object> Encoded() => new Dictionary<string, object>(properties) { ["name"] = Name };
+        internal Dictionary<string, object> Properties { get; } = new Dictionary<string, object>();
     }
 
     /// <summary>A queue: <c>new Queue("orders") { MaxDeliveryCount = 3 }</c>.</summary>
@@ -112,37 +97,23 @@ namespace ServiceBus.Testing
     public sealed class Topic : Entity
     {
         /// <summary>A topic with default properties.</summary>
-        public Topic(string name) : base(name) { }
+        public Topic(string name) : base(name) => this["subscriptions"] = Subscriptions;
 
         /// <summary>Subscriptions, each a name or a <see cref="Subscription"/>.</summary>
         public IList<Subscription> Subscriptions { get; } = new List<Subscription>();
-
-        internal override Dictionary<string, object> Encoded()
-        {
-            var encoded = base.Encoded();
-            encoded["subscriptions"] = Subscriptions.Select(each => each.Encoded());
-            return encoded;
-        }
     }
 
     /// <summary>A subscription; without rules it receives every message.</summary>
     public sealed class Subscription : Entity
     {
         /// <summary>A subscription with default properties.</summary>
-        public Subscription(string name) : base(name) { }
+        public Subscription(string name) : base(name) => this["rules"] = Rules;
 
         /// <summary>The rules of the subscription.</summary>
         public IList<Rule> Rules { get; } = new List<Rule>();
 
         /// <summary>A subscription with default properties.</summary>
         public static implicit operator Subscription(string name) => new Subscription(name);
-
-        internal override Dictionary<string, object> Encoded()
-        {
-            var encoded = base.Encoded();
-            encoded["rules"] = Rules.Select(each => each.Encoded());
-            return encoded;
-        }
     }
 
     /// <summary>A rule: <c>new Rule("high") { Sql = "price > 10" }</c>; without a filter it matches every message.</summary>
