@@ -361,6 +361,28 @@ public class Namespaces
     }
 
     [Test]
+    public async Task OptionsReachTheEmulatorUnchanged()
+    {
+        foreach (var option in new[] { "--none a b", "--none\"", "--none\\", "--none\\\"", "--none a\\\\" })
+        {
+            StringAssert.Contains($"'{option}'", await ErrorAsync(() => EmulatorProcess.StartAsync(option)));
+        }
+    }
+
+    [Test]
+    public async Task TextsReachTheEmulatorAndReturnUnchanged()
+    {
+        var text = "\"\\/\b\f\n\r\t\u0001\u007f é€😀<&>";
+        var subscription = new Subscription("s") { Rules = { new Rule("label") { Correlation = new { Label = text } } } };
+        var topology = new Topology { Topics = { new Topic("t") { Subscriptions = { subscription } } } };
+        await With(topology, async servicebus =>
+        {
+            var rules = await servicebus.ExplainAsync("t/Subscriptions/s", null, new { Label = "another" });
+            Assert.That(rules["label"].Expression, Is.EqualTo($"sys.Label = '{text}' (a string)"));
+        });
+    }
+
+    [Test]
     public async Task AnEmulatorThatDiesHasAReadableError()
     {
         var emulator = await EmulatorProcess.StartAsync("--tier", "premium");
