@@ -125,7 +125,9 @@ fn asked(
 /// Returns the message of a request in AMQP encoding.
 fn encoded(headers: &HeaderMap, body: Bytes, now: Timestamp) -> Result<Bytes, ApiError> {
     let content_type = headers.get(CONTENT_TYPE).map(HeaderValue::to_str);
-    if content_type.and_then(Result::ok) != Some(JSON) {
+    let media_type = content_type.and_then(Result::ok).unwrap_or_default();
+    let media_type = media_type.split(';').next().map(str::trim_end);
+    if !media_type.is_some_and(|media_type| media_type.eq_ignore_ascii_case(JSON)) {
         return Ok(body);
     }
     if body.trim_ascii_start().starts_with(b"{") {

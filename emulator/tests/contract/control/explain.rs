@@ -308,7 +308,7 @@ fn all_subscriptions_of_a_topic_are_explained_in_one_request() {
     let explain = |query: &str, body: &str| {
         let request = format!(
             "POST /$emulator/v1/namespaces/sbemulatorns/explain?{query} HTTP/1.1\r\nHost: localhost\r\n\
-             Connection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+             Connection: close\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
         bus.http.raw(request.as_bytes())
