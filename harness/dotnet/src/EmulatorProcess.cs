@@ -15,7 +15,8 @@ namespace ServiceBus.Testing
     public sealed partial class EmulatorProcess
     {
         private static readonly TimeSpan StartTimeout = TimeSpan.FromSeconds(30);
-        private static readonly TimeSpan StopTimeout = TimeSpan.FromSeconds(10);
+        private const int StopMilliseconds = 10_000;
+        private const int ErrorMilliseconds = 1_000;
 
         /// <summary>The emulator that all tests of this process share.</summary>
         internal static readonly Lazy<Task<EmulatorProcess>> Shared =
@@ -69,15 +70,7 @@ namespace ServiceBus.Testing
         }
 
         /// <summary>Ends the process.</summary>
-        public Task StopAsync() => Task.Run(() =>
-        {
-            process.StandardInput.Close();
-            if (!process.WaitForExit((int)StopTimeout.TotalMilliseconds))
-            {
-                process.Kill();
-            }
-            process.WaitForExit(); // Until its errors have been read.
-        });
+        public Task StopAsync() => EndAsync(StopMilliseconds);
 
         /// <summary>Ends the process; <c>await using</c> calls it.</summary>
         public Task DisposeAsync() => StopAsync();
@@ -101,7 +94,7 @@ namespace ServiceBus.Testing
                 Ready = Json.Read(line.Result);
                 return;
             }
-            await StopAsync().ConfigureAwait(false);
+            await EndAsync(ErrorMilliseconds).ConfigureAwait(false);
             var reason = hasLine ? $"{program} is not the emulator's program" : $"it was not ready within {StartTimeout.TotalSeconds} s";
             throw NotStarted(firstError ?? reason);
         }
@@ -109,14 +102,34 @@ namespace ServiceBus.Testing
         /// <summary>Why the emulator does not respond.</summary>
         private string WhyItEnded()
         {
-            if (!process.WaitForExit(1000))
+            if (!process.WaitForExit(ErrorMilliseconds))
             {
                 return "the emulator is running but does not respond: stop the test run, and start it again";
             }
-            process.WaitForExit();
+            WaitForErrors();
             var message = $"the emulator exited with code {process.ExitCode} during the test run: start the run again";
             return lastError == null ? message : $"{message}; {lastError}";
         }
+
+        private Task EndAsync(int milliseconds) => Task.Run(() =>
+        {
+            process.StandardInput.Close();
+            try
+            {
+                if (!process.WaitForExit(milliseconds))
+                {
+                    process.Kill();
+                }
+            }
+            catch (InvalidOperationException)
+            {
+                // The process has ended meanwhile.
+            }
+            WaitForErrors();
+        });
+
+        /// <summary>Waits until the errors have been read, but not for another process that has inherited standard error.</summary>
+        private void WaitForErrors() => Task.Run(() => process.WaitForExit()).Wait(ErrorMilliseconds);
 
         private void Keep(string line)
         {

@@ -162,6 +162,19 @@ class Library(unittest.TestCase):
             ended.stdout + ended.stderr,
         )
 
+    def test_a_program_that_leaves_another_process_is_refused_at_once(self) -> None:
+        self.program()
+        self.write("other", "#!/bin/sh\necho not ready\necho wrong >&2\nsleep 60 &\nexec sleep 60\n")
+        other = self.output / "other"
+        other.chmod(0o755)
+        environment = {**os.environ, "SERVICEBUS_EMULATOR_BIN": str(other)}
+        # The timeout is shorter than the sleep, for which a run that hangs would wait.
+        ended = subprocess.run(
+            ["mono", "Waiting.exe"], cwd=self.output, env=environment, capture_output=True, text=True, timeout=SECONDS
+        )
+        self.assertNotEqual(ended.returncode, 0)
+        self.assertIn("the emulator did not start: wrong", ended.stdout + ended.stderr)
+
     def test_the_emulator_ends_when_the_run_is_ended_by_a_signal(self) -> None:
         self.program()
         for end in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
