@@ -112,7 +112,7 @@ fn dead_letters_are_forwarded_in_order_once_the_target_is_enabled() {
     assert_eq!(world.queued("failed"), ["1", "2", "3"]);
 }
 
-/// A world whose failed has room for what is sent to it but not for a large dead letter.
+/// A world whose queue `failed` has room for what is sent to it but not for a large dead letter.
 fn with_little_room() -> World {
     let mut world = world();
     world.declare("failed", rules().of_one_megabyte());
