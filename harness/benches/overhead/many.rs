@@ -53,7 +53,7 @@ fn test() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    let test = alone(ServiceBus::builder().mode(Mode::InProcess));
+    let test = alone(ServiceBus::builder().mode(Mode::InProcess), true);
     let ended = runtime.expect("a runtime starts").block_on(test);
     ended.unwrap_or_else(|error| panic!("{error}"));
 }

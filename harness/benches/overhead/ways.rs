@@ -28,6 +28,8 @@ struct Way {
     limit: f64,
     /// It takes part in one turn of so many.
     turns: usize,
+    /// It is only started and ended, without a test.
+    idle: bool,
     /// How much longer it took, in milliseconds; or why there is no such namespace here.
     longer: Result<Vec<f64>, Error>,
 }
@@ -47,7 +49,7 @@ pub(crate) async fn measure(judged: bool) -> Vec<Row> {
     ways.into_iter().map(Way::row).collect()
 }
 
-fn all() -> [Way; 3] {
+fn all() -> [Way; 5] {
     let of = |mode| ServiceBus::builder().mode(mode);
     let process = of(Mode::Process).binary(emulator());
     // One with a seed of its own is not shared.
@@ -58,7 +60,15 @@ fn all() -> [Way; 3] {
     );
     [
         Way::new("in process", of(Mode::InProcess), 2.0),
-        Way::new("in a process of its own", process, 15.0),
+        Way::new("in a process of its own", process.clone(), 15.0),
+        Way {
+            idle: true,
+            ..Way::new("start and end, in process", of(Mode::InProcess), 0.4)
+        },
+        Way {
+            idle: true,
+            ..Way::new("start and end, in a process of its own", process, 4.0)
+        },
         Way {
             turns: TURNS_PER_CONTAINER,
             ..container
@@ -73,6 +83,7 @@ impl Way {
             builder,
             limit,
             turns: 1,
+            idle: false,
             longer: Ok(Vec::new()),
         }
     }
@@ -82,8 +93,11 @@ impl Way {
         let Ok(longer) = &mut self.longer else { return };
         // What the test before has left to be done is not to be measured.
         exchange(running).await;
-        let ((), without) = timed(exchange(running)).await;
-        let (ended, with) = timed(alone(self.builder.clone())).await;
+        let without = match self.idle {
+            true => Duration::ZERO,
+            false => timed(exchange(running)).await.1,
+        };
+        let (ended, with) = timed(alone(self.builder.clone(), !self.idle)).await;
         match ended {
             Ok(()) if kept => longer.push(milliseconds(with) - milliseconds(without)),
             Ok(()) => {}
