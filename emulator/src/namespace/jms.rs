@@ -59,8 +59,9 @@ impl LinkScope {
 
 impl Drop for LinkScope {
     fn drop(&mut self) {
+        let _alone = self.namespace.administer();
         match self.is_temporary {
-            true => self.namespace.delete_scoped(&self.entity),
+            true => self.namespace.delete_if_there(&self.entity),
             false => self.namespace.leave_subscription(&self.entity),
         }
     }
@@ -116,9 +117,10 @@ impl Namespace {
         let name = given.unwrap_or_else(|| format!("{:016x}{:016x}$ND", ids.next(), ids.next()));
         let path = request.path(&name)?;
         let _alone = self.administer();
+        let at_any_topic = || self.subscription_named(&name);
         let existing = request
             .name
-            .and_then(|_| self.find_subscription(&path, &name));
+            .and_then(|_| self.entity(&path).or_else(at_any_topic));
         let is_wanted = match &existing {
             Some(existing) => self.is_wanted(existing, &path, &request)?,
             None => false,
@@ -188,14 +190,9 @@ impl Namespace {
                 return refused("belongs to a client with another identifier");
             }
             if own.is_shared != wanted.is_shared {
-                let is = if own.is_shared {
-                    "shared"
-                } else {
-                    "not shared"
-                };
-                return refused(&format!(
-                    "is {is}; a name stands for a subscription of one kind"
-                ));
+                let not = if own.is_shared { "" } else { "not " };
+                let why = format!("is {not}shared; a name stands for a subscription of one kind");
+                return refused(&why);
             }
         }
         let selector = own.and_then(|own| own.selector);
@@ -289,11 +286,7 @@ impl Namespace {
         }
     }
 
-    /// Finds the subscription of this name: at its path, or at another topic.
-    fn find_subscription(&self, path: &EntityPath, name: &str) -> Option<Arc<SharedEntity>> {
-        self.entity(path).or_else(|| self.subscription_named(name))
-    }
-
+    /// Returns the subscription of this name, whatever its topic.
     fn subscription_named(&self, name: &str) -> Option<Arc<SharedEntity>> {
         self.entities().into_iter().find(|entity| {
             let own = entity.path.topic();
@@ -309,22 +302,20 @@ impl Namespace {
         take(Rank::Inner, || self.jms_consumers.0.lock()).contains_key(&subscription.id)
     }
 
-    /// Removes a consumer.
-    fn leave_subscription(&self, subscription: &SharedEntity) {
-        let _alone = self.administer();
-        let mut consumers = take(Rank::Inner, || self.jms_consumers.0.lock());
-        let left = consumers.get_mut(&subscription.id);
-        let left = left.map_or(0, |left| {
-            *left -= 1;
-            *left
-        });
-        if left > 0 {
-            return;
-        }
-        consumers.remove(&subscription.id);
-        drop(consumers);
+    fn is_volatile(&self, subscription: &SharedEntity) -> bool {
         let client = self.client_of(subscription);
-        if client.is_some_and(|client| !client.is_durable) {
+        client.is_some_and(|client| !client.is_durable)
+    }
+
+    /// Removes a consumer; the caller holds the lock of administrative changes.
+    fn leave_subscription(&self, subscription: &SharedEntity) {
+        let mut consumers = take(Rank::Inner, || self.jms_consumers.0.lock());
+        match consumers.get_mut(&subscription.id) {
+            Some(left) if *left > 1 => return *left -= 1,
+            _ => consumers.remove(&subscription.id),
+        };
+        drop(consumers);
+        if self.is_volatile(subscription) {
             self.delete_if_there(subscription);
         }
     }
@@ -333,18 +324,10 @@ impl Namespace {
     pub(super) fn delete_left_by_links(&self, paths: &[EntityPath]) {
         let _alone = self.administer();
         for entity in paths.iter().filter_map(|path| self.entity(path)) {
-            let is_volatile = self
-                .client_of(&entity)
-                .is_some_and(|client| !client.is_durable);
-            if is_volatile || is_temporary(&entity.path) {
+            if self.is_volatile(&entity) || is_temporary(&entity.path) {
                 self.delete_if_there(&entity);
             }
         }
-    }
-
-    fn delete_scoped(&self, entity: &SharedEntity) {
-        let _alone = self.administer();
-        self.delete_if_there(entity);
     }
 
     /// Deletes an entity, unless another one has its name by now.
@@ -357,24 +340,17 @@ impl Namespace {
 
 /// Returns whether [`Namespace::create_temporary`] generates such names.
 fn is_temporary(path: &EntityPath) -> bool {
-    let mut parts = path.as_str().splitn(3, '-');
-    let is_number =
-        |part: &str| part.len() == 32 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
-    parts.next() == Some(TEMPORARY)
-        && matches!(parts.next(), Some("queue" | "topic"))
-        && parts.next().is_some_and(is_number)
+    let parts: Vec<&str> = path.as_str().splitn(3, '-').collect();
+    matches!(parts[..], [TEMPORARY, "queue" | "topic", number]
+        if number.len() == 32 && number.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 impl SubscriptionRequest<'_> {
     /// Returns the name of the subscription entity for the client's name.
     fn entity_name(&self) -> Option<String> {
-        let ClientAffinity {
-            client_id,
-            is_durable,
-            ..
-        } = &self.affinity;
+        let client = &self.affinity;
         self.name
-            .map(|name| entity_name(name, client_id, *is_durable))
+            .map(|name| entity_name(name, &client.client_id, client.is_durable))
     }
 
     fn path(&self, name: &str) -> Result<EntityPath, ServiceError> {
@@ -401,42 +377,32 @@ fn invalid_name(name: &str, why: impl std::fmt::Display) -> ServiceError {
 
 /// Returns the AMQP error for an entity that was not created.
 fn not_created(kind: EntityKind, path: &EntityPath, error: AdministerError) -> ServiceError {
-    let (condition, text) = match error {
-        AdministerError::Exists => (
-            Condition::EntityAlreadyExists,
-            format!("The messaging entity '{path}' already exists."),
-        ),
-        AdministerError::NotFound => (
-            Condition::NotFound,
-            format!("The {kind} '{path}' has just been deleted, or its topic has."),
-        ),
+    let (condition, why) = match error {
+        AdministerError::Exists => {
+            let text = format!("The messaging entity '{path}' already exists.");
+            return ServiceError::new(Condition::EntityAlreadyExists, text);
+        }
+        AdministerError::NotFound => {
+            let text = format!("The {kind} '{path}' has just been deleted, or its topic has.");
+            return ServiceError::new(Condition::NotFound, text);
+        }
         AdministerError::TooManyEntities(limit) => (
             Condition::ResourceLimitExceeded,
-            format!(
-                "'{path}' is not made: the namespace has {limit} queues and topics, the most that it may have."
-            ),
+            format!(": the namespace has {limit} queues and topics, the most that it may have"),
         ),
         AdministerError::TopicIsFull {
             topic, limit, what, ..
         } => (
             Condition::ResourceLimitExceeded,
-            format!(
-                "'{path}' is not made: the topic '{topic}' has {limit} {what}, the most that it may have."
-            ),
+            format!(": the topic '{topic}' has {limit} {what}, the most that it may have"),
         ),
         AdministerError::Properties(problems) | AdministerError::Fixed(problems) => {
-            let problem = problems
-                .first()
-                .map(ToString::to_string)
-                .unwrap_or_default();
-            (
-                Condition::ArgumentError,
-                format!("'{path}' is not made: {problem}."),
-            )
+            let problem = problems.first().map(|problem| format!(": {problem}"));
+            (Condition::ArgumentError, problem.unwrap_or_default())
         }
-        AdministerError::Targets(_) => (Condition::NotFound, format!("'{path}' is not made.")),
+        AdministerError::Targets(_) => (Condition::NotFound, String::new()),
     };
-    ServiceError::new(condition, text)
+    ServiceError::new(condition, format!("'{path}' is not made{why}."))
 }
 
 #[cfg(test)]
@@ -472,10 +438,14 @@ mod tests {
         ))
     }
 
-    fn subscribe(namespace: &Arc<Namespace>, name: Option<&str>, ids: &mut Ids) -> LinkScope {
+    fn topic(namespace: &Namespace) -> Arc<SharedEntity> {
         let topic = namespace.entity(&"t".parse().expect("it is legal"));
+        topic.expect("it is there")
+    }
+
+    fn subscribe(namespace: &Arc<Namespace>, name: Option<&str>, ids: &mut Ids) -> LinkScope {
         let request = SubscriptionRequest {
-            topic: &topic.expect("it is there").path,
+            topic: &topic(namespace).path,
             name,
             affinity: ClientAffinity {
                 client_id: "c".into(),
@@ -525,11 +495,6 @@ mod tests {
             assert_eq!(is_there, second.is_some(), "with its last consumer");
         }
         assert_eq!(kept(&namespace, &gone), (0, 0, 1));
-        let topic = namespace.entity(&"t".parse().expect("it is legal"));
-        assert!(
-            namespace
-                .subscriptions(&topic.expect("it is there"))
-                .is_empty()
-        );
+        assert!(namespace.subscriptions(&topic(&namespace)).is_empty());
     }
 }
