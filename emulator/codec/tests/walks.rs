@@ -5,36 +5,16 @@ use servicebus_codec::{
     DecodeError, ElementBudget, MAX_DEPTH, MAX_ELEMENTS, MAX_WIDTHLESS, Reader, Value,
 };
 
-/// Constructors with a fixed width, and that width.
-const FIXED: [(u8, usize); 27] = [
-    (0x40, 0),
-    (0x41, 0),
-    (0x42, 0),
-    (0x43, 0),
-    (0x44, 0),
-    (0x45, 0),
-    (0x50, 1),
-    (0x51, 1),
-    (0x52, 1),
-    (0x53, 1),
-    (0x54, 1),
-    (0x55, 1),
-    (0x56, 1),
-    (0x60, 2),
-    (0x61, 2),
-    (0x70, 4),
-    (0x71, 4),
-    (0x72, 4),
-    (0x73, 4),
-    (0x74, 4),
-    (0x80, 8),
-    (0x81, 8),
-    (0x82, 8),
-    (0x83, 8),
-    (0x84, 8),
-    (0x94, 16),
-    (0x98, 16),
+/// Constructors of a fixed width.
+const FIXED: [u8; 27] = [
+    0x40, 0x41, 0x42, 0x43, 0x44, 0x45, 0x50, 0x51, 0x52, 0x53, 0x54, 0x55, 0x56, 0x60, 0x61, 0x70,
+    0x71, 0x72, 0x73, 0x74, 0x80, 0x81, 0x82, 0x83, 0x84, 0x94, 0x98,
 ];
+
+/// The width of a value of such a constructor: 0, 1, 2, 4, 8 or 16 bytes, by its upper half (AMQP 1.0, 1.2).
+const fn width(code: u8) -> usize {
+    (1 << (code >> 4)) >> 5
+}
 
 /// A constructor with `content` behind a size of one or four bytes; `count` is written where there is one.
 fn sized(code: u8, count: Option<u32>, content: &[u8]) -> Vec<u8> {
@@ -54,11 +34,11 @@ fn compound(code: u8, items: Vec<Vec<u8>>) -> Vec<u8> {
 
 #[test]
 fn every_fixed_width_constructor_is_valid() {
-    for (code, width) in FIXED {
+    for code in FIXED {
         // The only text in them is a character: `a`.
         let value = [
             &[code],
-            &[0, 0, 0, b'a', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0][..width],
+            &[0, 0, 0, b'a', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0][..width(code)],
         ]
         .concat();
         assert_eq!(Reader::new(&value).validate(), Ok(()), "{code:x}");

@@ -4,36 +4,16 @@ use servicebus_codec::Writer;
 
 use crate::Input;
 
-/// Constructors of a fixed width, and that width.
-const FIXED: [(u8, usize); 27] = [
-    (0x40, 0),
-    (0x41, 0),
-    (0x42, 0),
-    (0x43, 0),
-    (0x44, 0),
-    (0x45, 0),
-    (0x50, 1),
-    (0x51, 1),
-    (0x52, 1),
-    (0x53, 1),
-    (0x54, 1),
-    (0x55, 1),
-    (0x56, 1),
-    (0x60, 2),
-    (0x61, 2),
-    (0x70, 4),
-    (0x71, 4),
-    (0x72, 4),
-    (0x73, 4),
-    (0x74, 4),
-    (0x80, 8),
-    (0x81, 8),
-    (0x82, 8),
-    (0x83, 8),
-    (0x84, 8),
-    (0x94, 16),
-    (0x98, 16),
+/// Constructors of a fixed width.
+const FIXED: [u8; 27] = [
+    0x40, 0x41, 0x42, 0x43, 0x44, 0x45, 0x50, 0x51, 0x52, 0x53, 0x54, 0x55, 0x56, 0x60, 0x61, 0x70,
+    0x71, 0x72, 0x73, 0x74, 0x80, 0x81, 0x82, 0x83, 0x84, 0x94, 0x98,
 ];
+
+/// The width of a value of such a constructor: 0, 1, 2, 4, 8 or 16 bytes, by its upper half (AMQP 1.0, 1.2).
+const fn width(code: u8) -> usize {
+    (1 << (code >> 4)) >> 5
+}
 /// Names that mean something somewhere.
 const NAMES: [&str; 24] = [
     "x-opt-partition-key",
@@ -108,9 +88,9 @@ pub fn map(input: &mut Input<'_>, depth: usize, out: &mut Vec<u8>) {
 }
 
 fn fixed(input: &mut Input<'_>, out: &mut Vec<u8>) {
-    let (code, width) = input.pick(&FIXED);
+    let code = input.pick(&FIXED);
     out.push(code);
-    (0..width).for_each(|_| out.push(input.byte()));
+    (0..width(code)).for_each(|_| out.push(input.byte()));
 }
 
 /// Long forms, texts that are not UTF-8, constructors that do not exist.
@@ -126,8 +106,8 @@ fn malformed(input: &mut Input<'_>, out: &mut Vec<u8>) {
 
 /// Appends an array, in its short or its long form, whose elements may be described.
 fn array(input: &mut Input<'_>, out: &mut Vec<u8>) {
-    let (code, width) = input.pick(&FIXED);
-    let count = input.below(4);
+    let code = input.pick(&FIXED);
+    let (width, count) = (width(code), input.below(4));
     let descriptor: &[u8] = if input.one_in(3) { &[0, 0x53, 7] } else { &[] };
     let content = descriptor.len() + 1 + count * width;
     match input.one_in(2) {
