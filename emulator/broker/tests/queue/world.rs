@@ -148,10 +148,7 @@ impl World {
         name: &str,
         messages: &[MessageBuilder],
     ) -> Result<(), SendError> {
-        let messages: Vec<Message> = messages
-            .iter()
-            .map(|message| message.message(&mut self.ids))
-            .collect();
+        let messages = self.built(messages);
         let sent = self.operate(name, |entity, cx| entity.send_batch(cx, messages));
         sent.map(|_| ())
     }
@@ -296,6 +293,12 @@ impl World {
         let reason =
             |(_, message): &(BrokerProperties, Message)| text(message, "DeadLetterReason").unwrap();
         seen.iter().map(reason).collect()
+    }
+
+    /// The messages as they arrive.
+    fn built(&mut self, messages: &[MessageBuilder]) -> Vec<Message> {
+        let all = messages.iter();
+        all.map(|message| message.message(&mut self.ids)).collect()
     }
 
     pub(crate) fn entity(&self, name: &str) -> Ref<'_, Entity> {

@@ -25,10 +25,7 @@ impl World {
         name: &str,
         messages: &[MessageBuilder],
     ) -> Result<(), TransactError> {
-        let messages = messages
-            .iter()
-            .map(|message| message.message(&mut self.ids));
-        let messages = messages.collect();
+        let messages = self.built(messages);
         self.operate(name, |entity, cx| {
             entity.enlist_send(cx, transaction, messages)
         })
@@ -42,10 +39,7 @@ impl World {
         destination: &str,
         messages: &[MessageBuilder],
     ) -> Result<(), TransactError> {
-        let messages = messages
-            .iter()
-            .map(|message| message.message(&mut self.ids));
-        let messages = messages.collect();
+        let messages = self.built(messages);
         let destination = path(destination);
         self.operate(via, |entity, cx| {
             entity.enlist_transfer(cx, transaction, &destination, messages)
@@ -59,10 +53,7 @@ impl World {
         destination: &EntityPath,
         messages: &[MessageBuilder],
     ) -> Result<(), SendError> {
-        let messages = messages
-            .iter()
-            .map(|message| message.message(&mut self.ids));
-        let messages = messages.collect();
+        let messages = self.built(messages);
         self.operate(via, |entity, cx| entity.send_via(cx, destination, messages))
     }
 
@@ -73,10 +64,7 @@ impl World {
         destination: &EntityPath,
         messages: &[MessageBuilder],
     ) -> Result<Vec<SequenceNumber>, SendError> {
-        let messages = messages
-            .iter()
-            .map(|message| message.message(&mut self.ids));
-        let messages = messages.collect();
+        let messages = self.built(messages);
         self.operate(via, |entity, cx| {
             entity.schedule_via(cx, destination, messages)
         })
@@ -88,10 +76,7 @@ impl World {
         name: &str,
         messages: &[MessageBuilder],
     ) -> Result<Vec<SequenceNumber>, TransactError> {
-        let messages = messages
-            .iter()
-            .map(|message| message.message(&mut self.ids));
-        let messages = messages.collect();
+        let messages = self.built(messages);
         self.operate(name, |entity, cx| {
             entity.enlist_schedule(cx, transaction, messages, None)
         })
