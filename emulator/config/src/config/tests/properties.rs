@@ -140,7 +140,8 @@ fn a_missing_target_is_reported_with_the_nearest_name() {
     );
 }
 
-fn legal() -> impl Strategy<Value = EntityDescription> {
+/// Returns legal descriptions of entities of a kind in the premium tier.
+pub(super) fn legal(kind: EntityKind) -> impl Strategy<Value = EntityDescription> {
     let seconds = |least: u64, most: u64| (least..=most).prop_map(Duration::from_secs);
     let target = || option::of("t[a-z]{0,3}".prop_map(|name| path(&name)));
     let durations = (
@@ -154,25 +155,43 @@ fn legal() -> impl Strategy<Value = EntityDescription> {
         1..=81_920_u64,
         option::of(1024..=102_400_u32),
     );
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let flags = proptest::array::uniform5(any::<bool>());
     let status = proptest::sample::select(&EntityStatus::ALL[..]);
+    let status = status.prop_filter("one of the kind", move |status| match kind {
+        EntityKind::Queue => true,
+        EntityKind::Topic => *status != EntityStatus::ReceiveDisabled,
+        EntityKind::Subscription => *status != EntityStatus::SendDisabled,
+    });
     (durations, numbers, flags, status, target(), target()).prop_map(
-        |(durations, numbers, flags, status, forward_to, dead)| EntityDescription {
-            requires_session: flags.3 && forward_to.is_none(),
-            lock_duration: durations.0,
-            default_message_time_to_live: durations.1,
-            duplicate_detection_history_time_window: durations.2,
-            auto_delete_on_idle: durations.3.filter(|_| forward_to.is_none()),
-            max_delivery_count: numbers.0,
-            max_size_in_megabytes: numbers.1,
-            max_message_size_in_kilobytes: numbers.2,
-            dead_lettering_on_message_expiration: flags.0,
-            requires_duplicate_detection: flags.1,
-            enable_partitioning: flags.2,
-            status,
-            forward_to,
-            forward_dead_lettered_messages_to: dead,
-            ..EntityDescription::default()
+        move |(durations, numbers, flags, status, forward_to, dead)| {
+            let has_no_target = forward_to.is_none() || kind == EntityKind::Topic;
+            let drawn = EntityDescription {
+                requires_session: flags[3] && has_no_target,
+                lock_duration: durations.0,
+                default_message_time_to_live: durations.1,
+                duplicate_detection_history_time_window: durations.2,
+                auto_delete_on_idle: durations
+                    .3
+                    .filter(|_| has_no_target || kind == EntityKind::Subscription),
+                max_delivery_count: numbers.0,
+                max_size_in_megabytes: numbers.1,
+                max_message_size_in_kilobytes: numbers.2,
+                dead_lettering_on_message_expiration: flags[0],
+                dead_lettering_on_filter_evaluation_exceptions: flags[4],
+                requires_duplicate_detection: flags[1],
+                enable_partitioning: flags[2],
+                status,
+                forward_to,
+                forward_dead_lettered_messages_to: dead,
+                ..EntityDescription::default()
+            };
+            let mut description = EntityDescription::default();
+            for property in Property::of(kind) {
+                if let Some(value) = property.get(&drawn) {
+                    property.set(&mut description, value);
+                }
+            }
+            description
         },
     )
 }
@@ -296,7 +315,7 @@ fn out_of_range_properties_are_reported_with_entity_and_value() {
 
 proptest! {
     #[test]
-    fn exported_queue_properties_parse_to_themselves(queue in legal()) {
+    fn exported_queue_properties_parse_to_themselves(queue in legal(EntityKind::Queue)) {
         let text = properties_json(EntityKind::Queue, &queue).to_string();
         prop_assert_eq!(created(&text, Tier::Premium), Ok(queue));
     }

@@ -10,6 +10,7 @@ use servicebus_broker::filter::{
 use servicebus_broker::{EntityKind, EntityStatus};
 
 use super::super::*;
+use super::properties::legal;
 use super::valid;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -330,72 +331,6 @@ fn problems_of_a_topic_or_subscription_have_the_texts_of_a_file() {
     assert_eq!(changed, Ok(EntityDescription::default()));
 }
 
-fn topics() -> impl Strategy<Value = EntityDescription> {
-    let seconds = |least: u64, most: u64| (least..=most).prop_map(Duration::from_secs);
-    let statuses = [
-        EntityStatus::Active,
-        EntityStatus::Disabled,
-        EntityStatus::SendDisabled,
-    ];
-    (
-        option::of(seconds(1, 1_000_000)),
-        seconds(5, 604_800),
-        option::of(seconds(300, 1_000_000)),
-        (1..=81_920_u64, option::of(1024..=102_400_u32)),
-        (any::<bool>(), any::<bool>()),
-        proptest::sample::select(statuses.to_vec()),
-    )
-        .prop_map(
-            |(time_to_live, window, idle, sizes, flags, status)| EntityDescription {
-                default_message_time_to_live: time_to_live,
-                status,
-                requires_duplicate_detection: flags.0,
-                duplicate_detection_history_time_window: window,
-                auto_delete_on_idle: idle,
-                max_size_in_megabytes: sizes.0,
-                max_message_size_in_kilobytes: sizes.1,
-                enable_partitioning: flags.1,
-                ..EntityDescription::default()
-            },
-        )
-}
-
-fn subscriptions() -> impl Strategy<Value = EntityDescription> {
-    let seconds = |least: u64, most: u64| (least..=most).prop_map(Duration::from_secs);
-    let target = || option::of("t[a-z]{0,3}".prop_map(|name| path(&name)));
-    let statuses = [
-        EntityStatus::Active,
-        EntityStatus::Disabled,
-        EntityStatus::ReceiveDisabled,
-    ];
-    (
-        (
-            seconds(5, 300),
-            option::of(seconds(1, 1_000_000)),
-            option::of(seconds(300, 1_000_000)),
-        ),
-        1..=2_147_483_647_u32,
-        (any::<bool>(), any::<bool>(), any::<bool>()),
-        (target(), target()),
-        proptest::sample::select(statuses.to_vec()),
-    )
-        .prop_map(
-            |(durations, count, flags, targets, status)| EntityDescription {
-                requires_session: flags.2 && targets.0.is_none(),
-                lock_duration: durations.0,
-                max_delivery_count: count,
-                default_message_time_to_live: durations.1,
-                dead_lettering_on_message_expiration: flags.0,
-                dead_lettering_on_filter_evaluation_exceptions: flags.1,
-                status,
-                forward_to: targets.0,
-                forward_dead_lettered_messages_to: targets.1,
-                auto_delete_on_idle: durations.2,
-                ..EntityDescription::default()
-            },
-        )
-}
-
 fn values() -> impl Strategy<Value = Encoded> {
     let value = prop_oneof![
         any::<bool>().prop_map(Value::Bool),
@@ -446,7 +381,10 @@ fn a_jms_selector_is_parsed_in_its_own_syntax() {
 
 proptest! {
     #[test]
-    fn exported_topic_properties_parse_to_themselves(topic in topics(), subscription in subscriptions()) {
+    fn exported_topic_properties_parse_to_themselves(
+        topic in legal(EntityKind::Topic),
+        subscription in legal(EntityKind::Subscription),
+    ) {
         let text = properties_json(EntityKind::Topic, &topic).to_string();
         let again = read(&text, EntityKind::Topic, None, Tier::Premium);
         prop_assert_eq!(again, Ok(topic));
