@@ -1,7 +1,6 @@
 //! The command line as scripts use it, and what `check` prints.
 
 use super::*;
-use crate::auth::{ConnectionString, Key};
 use crate::config::Config;
 
 fn parse(arguments: &[&str]) -> Result<Command, clap::Error> {
@@ -276,33 +275,6 @@ fn bad_arguments_are_refused() {
     refused(&["--seed", "-1"]);
     let tier = refused(&["--tier", "gold"]);
     assert!(tier.contains("basic, standard, premium"), "{tier}");
-}
-
-#[test]
-fn help_shows_connection_string_variables_and_exit_codes() {
-    let help = parse(&["--help"]).expect_err("help is not a command");
-    assert_eq!(help.exit_code(), 0);
-    let help = help.to_string();
-    let default = ConnectionString::for_emulator("localhost", None, &Key::well_known());
-    for text in [
-        &default.to_string(),
-        "servicebus-emulator check config.json",
-        "--exit-with-stdin",
-        "SERVICEBUS_EMULATOR_CONFIG",
-        "SERVICEBUS_EMULATOR_HOST",
-        "SERVICEBUS_EMULATOR_AMQP_PORT",
-        "SERVICEBUS_EMULATOR_AMQPS_PORT",
-        "EMULATOR_HTTP_PORT",
-        "SERVICEBUS_EMULATOR_HTTPS_PORT",
-        "SERVICEBUS_EMULATOR_TLS_DIRECTORY",
-        "SERVICEBUS_EMULATOR_TLS_NAME",
-        "SERVICEBUS_EMULATOR_TLS_CERTIFICATE",
-        "SERVICEBUS_EMULATOR_TLS_KEY",
-        "SERVICEBUS_EMULATOR_LOG",
-        "3 cannot listen",
-    ] {
-        assert!(help.contains(text), "{text} is missing in:\n{help}");
-    }
 }
 
 #[test]
