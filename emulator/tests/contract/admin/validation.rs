@@ -215,26 +215,6 @@ fn a_forwarding_target_must_exist() {
 }
 
 #[test]
-fn dead_letters_wait_until_a_deleted_target_is_created_again() {
-    let (bus, admin) = Bus::with_queues(&["target"]).with_admin();
-    let inner = "<ForwardDeadLetteredMessagesTo>target</ForwardDeadLetteredMessagesTo>\
-                 <DefaultMessageTimeToLive>PT1S</DefaultMessageTimeToLive>\
-                 <DeadLetteringOnMessageExpiration>true</DeadLetteringOnMessageExpiration>";
-    admin.create("/source", &queue(inner));
-    admin.delete("/target").expect(200);
-    let mut peer = bus.client();
-    peer.send_to("source", &Message::new("m"));
-    bus.http.advance(2.0);
-    assert_eq!(bus.http.held("source").1, 1);
-    admin.create("/target", &queue(""));
-    bus.http.advance(30.0);
-    assert_eq!(
-        (bus.http.held("source").1, bus.http.held("target").0),
-        (0, 1)
-    );
-}
-
-#[test]
 fn a_namespace_has_at_most_ten_thousand_queues_and_topics() {
     let names: Vec<String> = (0..9_999).map(|number| format!("q{number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -348,7 +328,7 @@ fn a_topic_has_at_most_two_thousand_sql_filters() {
 fn a_declared_short_duplicate_window_can_be_sent_back() {
     let properties =
         r#""RequiresDuplicateDetection":true,"DuplicateDetectionHistoryTimeWindow":"PT5S""#;
-    let (_bus, admin) = Bus::configured(&queues("", &[("q", properties)])).with_admin();
+    let (_bus, admin) = Bus::with_queue(properties).with_admin();
     let window = |seconds| {
         queue(&format!(
             "<RequiresDuplicateDetection>true</RequiresDuplicateDetection>\

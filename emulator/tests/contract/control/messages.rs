@@ -14,10 +14,8 @@ fn list(bus: &Bus, query: &str) -> Value {
 
 /// The ids of the messages that are listed.
 fn ids(listed: &Value) -> Vec<&str> {
-    let messages = listed["messages"].as_array().expect("a list");
-    let ids = messages
-        .iter()
-        .map(|message| message["message_id"].as_str());
+    let messages = listed["messages"].as_array().expect("a list").iter();
+    let ids = messages.map(|message| message["message_id"].as_str());
     ids.flatten().collect()
 }
 
@@ -53,6 +51,12 @@ fn act(bus: &Bus, body: &Value) -> Value {
     bus.http.post(&format!("{MESSAGES}/act"), body).ok()
 }
 
+/// The numbers in the answer to an action on messages of an entity.
+fn done(bus: &Bus, entity: &str, numbers: &[u64], act: &str) -> Value {
+    let body = json!({"entity": entity, "numbers": numbers, "act": act});
+    self::act(bus, &body)["done"].clone()
+}
+
 fn dead_letter_first(bus: &Bus, entity: &str) {
     let body = json!({"entity": entity, "where": "1=1", "act": "dead-letter", "reason": "broken", "description": "no price"});
     assert_eq!(act(bus, &body)["failed"], json!([]));
@@ -74,10 +78,8 @@ fn the_message_list_shows_states_locks_and_holders() {
     assert_eq!(locked["state"], "locked");
     assert_eq!(locked["locked_by"], "worker-1");
     let instant = |value: &Value| -> jiff::Timestamp {
-        value
-            .as_str()
-            .and_then(|at| at.parse().ok())
-            .expect("a time")
+        let at = value.as_str().and_then(|at| at.parse().ok());
+        at.expect("a time")
     };
     let held = instant(&locked["locked_until"]).duration_since(instant(&locked["enqueued_at"]));
     assert_eq!(held.as_secs(), 60);
@@ -355,10 +357,7 @@ fn a_dead_letter_refused_on_resubmission_stays() {
         &json!({"entity": entity, "numbers": [1], "to": "off"}),
     );
     let why = off["failed"][0]["message"].as_str().expect("a text");
-    assert!(
-        why.starts_with("Messaging entity 'off' is currently disabled."),
-        "{why}"
-    );
+    assert_starts_with(why, "Messaging entity 'off' is currently disabled.");
     assert_eq!(ids(&list(&bus, &format!("entity={entity}"))), ["a"]);
     let body = json!({"entity": entity, "numbers": [1], "new_message_id": true});
     assert_eq!(resubmit(&bus, &body)["done"], json!([1]));
@@ -374,30 +373,16 @@ fn actions_apply_to_messages_by_number_or_filter() {
     let (mut peer, link) = bus.receiver("q");
     let delivery = peer.receive_one(&link);
     let delete = json!({"entity": "q", "where": "price < 1100", "act": "delete"});
-    let done = act(&bus, &delete);
-    assert_eq!(
-        done["done"].as_array().map(Vec::len),
-        Some(999),
-        "one is locked"
-    );
+    let deleted = act(&bus, &delete);
+    assert_eq!(deleted["done"].as_array().map(Vec::len), Some(999));
     let why = "message 1 is locked; it must be neither locked nor about to be forwarded";
-    assert_eq!(
-        done["failed"],
-        json!([{"sequence_number": 1, "message": why}])
-    );
-    assert_eq!(done["more"], true);
+    let failed = json!([{"sequence_number": 1, "message": why}]);
+    assert_eq!(deleted["failed"], failed);
+    assert_eq!(deleted["more"], true);
     assert_eq!(act(&bus, &delete)["more"], false);
     assert_eq!(bus.http.counts("q")["active"], 101);
-    let lost = act(
-        &bus,
-        &json!({"entity": "q", "numbers": [1], "act": "lose-lock"}),
-    );
-    assert_eq!(lost["done"], json!([1]));
-    let refusal = peer.settle(&delivery, accepted());
-    assert_eq!(
-        refused(&refusal).condition,
-        "com.microsoft:message-lock-lost"
-    );
+    assert_eq!(done(&bus, "q", &[1], "lose-lock"), json!([1]));
+    peer.assert_lock_lost(&delivery);
     for body in [
         json!({"entity": "q", "act": "delete"}),
         json!({"entity": "q", "act": "burn", "numbers": [1]}),
@@ -418,10 +403,7 @@ fn a_scheduled_message_can_be_activated_at_once() {
     let shown = &list(&bus, "entity=q")["messages"][0];
     assert_eq!(shown["state"], "scheduled");
     assert!(shown["activates_at"].is_string(), "{shown}");
-    act(
-        &bus,
-        &json!({"entity": "q", "numbers": [1], "act": "activate"}),
-    );
+    done(&bus, "q", &[1], "activate");
     assert_eq!(bus.http.counts("q")["scheduled"], 0);
     assert_eq!(list(&bus, "entity=q")["messages"][0]["state"], "active");
 }
@@ -438,10 +420,7 @@ fn entities_are_listed_with_their_counts() {
         ],
     ));
     send(&bus, "beta", &json!([message("a", 1), message("b", 2)]));
-    act(
-        &bus,
-        &json!({"entity": "beta", "numbers": [1], "act": "dead-letter"}),
-    );
+    done(&bus, "beta", &[1], "dead-letter");
     let (_peer, _link) = bus.receiver("beta");
     let entities = |query: &str| bus.http.get(&format!("~/entities{query}")).ok();
     let paths = |listed: &Value| -> Vec<String> {
@@ -474,13 +453,8 @@ fn entities_are_listed_with_their_counts() {
         paths(&entities("?limit=1&after=alphb")),
         paths(&entities("?limit=1&after=alpha"))
     );
-    assert_eq!(
-        bus.http
-            .get("~/entities?order=dead-letter&after=nobody")
-            .error(404)
-            .0,
-        "not-found"
-    );
+    let answer = bus.http.get("~/entities?order=dead-letter&after=nobody");
+    assert_eq!(answer.error(404).0, "not-found");
 }
 
 #[test]
@@ -490,25 +464,29 @@ fn message_properties_in_json_have_their_amqp_types() {
         let message = json!({"properties": properties});
         bus.http.post("~/messages?entity=q", &message)
     };
-    for (properties, said) in [
+    for (field, value, said) in [
         (
-            json!({"subject": 5}),
+            "subject",
+            json!(5),
             "properties.subject: it must be of the type string",
         ),
         (
-            json!({"absolute_expiry_time": "tomorrow"}),
+            "absolute_expiry_time",
+            json!("tomorrow"),
             "of the type timestamp",
         ),
         (
-            json!({"content_type": {"binary": "aGk="}}),
+            "content_type",
+            json!({"binary": "aGk="}),
             "of the type symbol",
         ),
         (
-            json!({"correlation_id": {"list": [1]}}),
+            "correlation_id",
+            json!({"list": [1]}),
             "one of string, ulong, uuid, binary",
         ),
     ] {
-        let answer = sent(properties);
+        let answer = sent(json!({ field: value }));
         assert_contains(answer.error(400).1, said);
     }
     let ids = json!({"message_id": {"ulong": 7}, "correlation_id": {"uuid": "00000000-0000-0000-0000-000000000001"}});

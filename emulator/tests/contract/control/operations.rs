@@ -125,8 +125,7 @@ fn a_fault_narrowed_to_one_operation_affects_only_that() {
     let second = peer.receive_one(&receiver);
     peer.settle(&second, abandoned());
     let again = peer.receive_one(&receiver);
-    let outcome = peer.settle(&again, accepted());
-    assert_eq!(refused(&outcome).condition, "com.microsoft:timeout");
+    peer.assert_settle_refused(&again, accepted(), "com.microsoft:timeout");
     let log = operations(&bus, "");
     let affected: Vec<_> = log
         .iter()

@@ -23,7 +23,7 @@ fn all(events: &[Value], name: &str, value: &str) -> bool {
 
 /// The events of a message that fails twice, is dead-lettered and completed there.
 fn poison() -> Vec<Value> {
-    let bus = Bus::configured(&queues("", &[("q", r#""MaxDeliveryCount":2"#)]));
+    let bus = Bus::with_queue(r#""MaxDeliveryCount":2"#);
     let mut peer = bus.client_as(&Open::named("worker-1"));
     peer.send_to("q", &Message::new("poison").ttl(60_000));
     let receiver = peer.receiver("q");

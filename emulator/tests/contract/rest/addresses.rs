@@ -107,8 +107,7 @@ fn entity_names_may_be_path_keywords() {
 
 #[test]
 fn entities_with_sessions_can_be_sent_to_but_not_received_from() {
-    let (_bus, rest) =
-        Bus::configured(&queues("", &[("q", r#""RequiresSession":true"#)])).with_rest();
+    let (_bus, rest) = Bus::with_queue(r#""RequiresSession":true"#).with_rest();
     assert!(
         rest.send("q", &[], "x")
             .refusal(400)

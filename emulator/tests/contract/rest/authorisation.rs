@@ -199,8 +199,7 @@ fn a_chunked_body_over_the_size_limit_is_refused_early() {
 
 #[test]
 fn a_send_to_a_full_queue_is_403() {
-    let (_bus, rest) =
-        Bus::configured(&queues("", &[("q", r#""MaxSizeInMegabytes":1"#)])).with_rest();
+    let (_bus, rest) = Bus::with_queue(r#""MaxSizeInMegabytes":1"#).with_rest();
     let quarter = "x".repeat(250 * 1024);
     let answers = [0; 6].map(|_| rest.send("q", &[], &quarter));
     let full = answers

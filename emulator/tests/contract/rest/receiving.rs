@@ -126,8 +126,7 @@ fn a_forwarded_dead_letter_has_its_source() {
 
 #[test]
 fn sequence_numbers_of_a_partitioned_queue_are_exact() {
-    let (_bus, rest) =
-        Bus::configured(&queues("", &[("q", r#""EnablePartitioning":true"#)])).with_rest();
+    let (_bus, rest) = Bus::with_queue(r#""EnablePartitioning":true"#).with_rest();
     let keys = json!({"PartitionKey": "k", "SessionId": "k"}).to_string();
     rest.send("q", &[("BrokerProperties", &keys)], "hello");
     let locked = rest.peek_lock("q");

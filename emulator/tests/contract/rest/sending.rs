@@ -81,11 +81,7 @@ fn scheduled_times_and_durations_are_in_client_time() {
 
 #[test]
 fn duplicates_are_accepted_and_dropped() {
-    let (bus, rest) = Bus::configured(&queues(
-        "",
-        &[("q", r#""RequiresDuplicateDetection":true"#)],
-    ))
-    .with_rest();
+    let (bus, rest) = Bus::with_queue(r#""RequiresDuplicateDetection":true"#).with_rest();
     let id = ("BrokerProperties", r#"{"MessageId":"m-1"}"#);
     assert_eq!(rest.send("q", &[id], "first").status, 201);
     assert_eq!(rest.send("q", &[id], "second").status, 201);

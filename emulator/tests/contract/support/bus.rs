@@ -32,7 +32,12 @@ impl Bus {
 
     /// Serves the queue `q`, which requires sessions.
     pub(crate) fn with_sessions() -> Self {
-        Self::configured(&queues("", &[("q", r#""RequiresSession":true"#)]))
+        Self::with_queue(r#""RequiresSession":true"#)
+    }
+
+    /// Serves the queue `q` with these properties.
+    pub(crate) fn with_queue(properties: &str) -> Self {
+        Self::configured(&queues("", &[("q", properties)]))
     }
 
     /// Serves a configuration in the format of files.

@@ -131,6 +131,25 @@ impl Peer {
         self.settled(delivery)
     }
 
+    /// Settles a delivery, which must be refused.
+    #[track_caller]
+    pub(crate) fn settle_in_vain(&mut self, delivery: &Delivery, outcome: Value) -> ServiceError {
+        refused(&self.settle(delivery, outcome))
+    }
+
+    /// Settles a delivery, which must be refused for this reason.
+    #[track_caller]
+    pub(crate) fn assert_settle_refused(&mut self, of: &Delivery, outcome: Value, condition: &str) {
+        let refusal = self.settle_in_vain(of, outcome);
+        assert_eq!(refusal.condition, condition, "{refusal:?}");
+    }
+
+    /// Asserts that a delivery cannot be completed any more.
+    #[track_caller]
+    pub(crate) fn assert_lock_lost(&mut self, delivery: &Delivery) {
+        self.assert_settle_refused(delivery, accepted(), "com.microsoft:message-lock-lost");
+    }
+
     /// The state of the answer to a settlement.
     pub(crate) fn settled(&mut self, delivery: &Delivery) -> Value {
         let id = delivery.id;

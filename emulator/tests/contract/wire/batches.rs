@@ -50,7 +50,7 @@ fn one_message_over_the_header_limits_rejects_its_batch() {
 
 #[test]
 fn a_batch_over_the_queue_quota_is_rejected_completely() {
-    let bus = Bus::configured(&queues("", &[("q", r#""MaxSizeInMegabytes":1"#)]));
+    let bus = Bus::with_queue(r#""MaxSizeInMegabytes":1"#);
     let (mut peer, sender) = full(&bus);
     let message = |id: &str| Message::new(id).body(vec![0; 40_000]);
     let refusal = send_batch(&mut peer, &sender, &[message("a"), message("b")]);
@@ -70,7 +70,7 @@ fn a_batch_over_the_queue_quota_is_rejected_completely() {
 
 #[test]
 fn refused_presettled_sends_are_dropped_and_recorded() {
-    let bus = Bus::configured(&queues("", &[("q", r#""MaxSizeInMegabytes":1"#)]));
+    let bus = Bus::with_queue(r#""MaxSizeInMegabytes":1"#);
     let (mut peer, sender) = full(&bus);
     let large = Message::new("large").body(vec![0; 100_000]);
     peer.transfer(&sender, 0, true, &large.encode());

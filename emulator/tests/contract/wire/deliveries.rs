@@ -47,11 +47,8 @@ fn a_receive_and_delete_delivery_has_a_tag_and_no_lock() {
 
 #[test]
 fn a_delivery_has_the_header_and_annotations_that_sdks_read() {
-    let (_bus, mut peer, sender) = Bus::configured(&queues(
-        "",
-        &[("q", r#""DefaultMessageTimeToLive":"PT1H""#)],
-    ))
-    .with_sender("q");
+    let (_bus, mut peer, sender) =
+        Bus::with_queue(r#""DefaultMessageTimeToLive":"PT1H""#).with_sender("q");
     let sent = Message::new("m")
         .ttl(600_000)
         .property(9, timestamp(1_000))

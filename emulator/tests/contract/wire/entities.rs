@@ -88,15 +88,13 @@ fn disabling_receives_detaches_receivers_and_keeps_locks() {
 fn a_settlement_crossing_a_detach_is_rejected_with_the_reason() {
     let mut all = attached("");
     all.bus.http.set_status("q", "Disabled");
-    let answer = all.peer.settle(&all.held, accepted());
-    assert_eq!(refused(&answer).condition, DISABLED);
+    all.peer
+        .assert_settle_refused(&all.held, accepted(), DISABLED);
     assert_eq!(all.bus.http.counts("q")["locked"], 1);
 
     let mut all = attached("");
     all.bus.http.queue("DELETE", "q", None).ok();
-    let answer = all.peer.settle(&all.held, accepted());
-    let condition = refused(&answer).condition;
-    assert_eq!(condition, "com.microsoft:message-lock-lost");
+    all.peer.assert_lock_lost(&all.held);
 }
 
 #[test]
@@ -128,8 +126,7 @@ fn an_update_of_other_properties_ends_every_lock() {
     all.bus.http.put_queue("q", &json!({"MaxDeliveryCount": 3}));
     assert_lock_lost(&all.settle("completed"));
     assert_lock_lost(&all.renew());
-    let state = all.peer.settle(&all.held, accepted());
-    assert_eq!(refused(&state).condition, "com.microsoft:message-lock-lost");
+    all.peer.assert_lock_lost(&all.held);
     // The link is still there, and has the message again.
     let again = all.peer.receive_one(&all.receiver);
     assert_eq!(

@@ -68,20 +68,6 @@ fn clients_see_correct_remaining_durations_after_an_advance() {
 }
 
 #[test]
-fn the_control_api_shows_the_time_of_the_namespace() {
-    let bus = Bus::with_queues(&["q"]);
-    bus.http.advance(10.0 * 3600.0);
-    let mut peer = bus.client();
-    peer.send_to("q", &Message::new("m"));
-    let event = bus.http.events("?message_id=m").pop().expect("it was sent");
-    let at: jiff::Timestamp = event["at"]
-        .as_str()
-        .and_then(|at| at.parse().ok())
-        .expect("a time");
-    assert_about(at.as_millisecond(), client_now() + 10 * HOUR);
-}
-
-#[test]
 fn tokens_are_validated_in_real_time_after_an_advance() {
     let (bus, mut early) = Bus::with_queues(&["q"]).with_client();
     bus.http.advance(365.0 * 86_400.0);
@@ -92,7 +78,7 @@ fn tokens_are_validated_in_real_time_after_an_advance() {
 
 fn detecting(properties: &str) -> (Bus, Peer, Link) {
     let properties = format!(r#""RequiresDuplicateDetection":true{properties}"#);
-    let (bus, peer, sender) = Bus::configured(&queues("", &[("q", &properties)])).with_sender("q");
+    let (bus, peer, sender) = Bus::with_queue(&properties).with_sender("q");
     (bus, peer, sender)
 }
 
@@ -124,25 +110,4 @@ fn a_duplicate_is_accepted_and_dropped() {
     };
     assert_eq!(named("duplicate-dropped"), ["a", "b", "a"]);
     assert_eq!(named("refused"), ["none"]);
-}
-
-/// It keeps the instant that was set when it was enqueued (decision D7).
-#[test]
-fn a_message_keeps_its_expiry_after_an_update_of_the_queue() {
-    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    peer.send_to("q", &Message::new("own").ttl(60_000));
-    peer.send_to("q", &Message::new("none"));
-    let changed = r#"{"DefaultMessageTimeToLive":"PT10S"}"#;
-    bus.http.queue("PUT", "q", Some(changed)).ok();
-    let node = peer.node("q/$management");
-    let seen = peer.peek_all(&node);
-    assert_eq!(seen[0].header(2), uint(60_000));
-    let receiver = peer.receiver("q");
-    let received = peer.receive_one(&receiver).message;
-    assert_eq!(received.header(2), uint(60_000));
-    let received = peer.receive_one(&receiver).message;
-    assert_eq!(
-        (received.id(), received.header(2)),
-        ("none".into(), uint(10_000))
-    );
 }

@@ -80,8 +80,7 @@ fn the_fifth_forward_is_a_transfer_dead_letter() {
     let words =
         "The maximum number of allowed hops when forwarding between queues. Value is set to 4.";
     assert_eq!(application("DeadLetterErrorDescription"), text(words));
-    let again = peer.settle(&delivery, dead_lettered("why", ""));
-    assert_eq!(refused(&again).condition, "amqp:not-allowed");
+    peer.assert_settle_refused(&delivery, dead_lettered("why", ""), "amqp:not-allowed");
     // The lock is unchanged.
     peer.settle_by_token(&node, "completed", delivery.token());
     assert_eq!(bus.http.counts("q5")["transfer_dead_letter"], 0);
@@ -138,20 +137,4 @@ fn dead_letters_wait_for_a_disabled_or_missing_target() {
         (bus.http.held("q"), bus.http.held("failed")),
         ((0, 0), (2, 0))
     );
-}
-
-#[test]
-fn a_scheduled_message_is_forwarded_at_its_activation() {
-    let bus = chain("", &["a", "b"]);
-    let at = client_now() + 60_000;
-    send(&bus, "a", &Message::new("m").scheduled_at(at));
-    assert_eq!(bus.http.counts("a")["scheduled"], 1);
-    bus.http.advance(61.0);
-    assert_eq!(
-        bus.http.held("b"),
-        (1, 0),
-        "an advance waits for what follows"
-    );
-    let path = "~/settled";
-    assert_eq!(bus.http.post(path, &json!({"within": 30})).status, 200);
 }

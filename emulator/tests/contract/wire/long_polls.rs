@@ -14,7 +14,7 @@ const LARGE: usize = 60 * MIB;
 /// A queue with many messages that live for a second.
 fn with_many() -> (Bus, Peer) {
     let properties = r#""DeadLetteringOnMessageExpiration":true,"LockDuration":"PT5S""#;
-    let bus = Bus::configured(&queues("", &[("q", properties)]));
+    let bus = Bus::with_queue(properties);
     bus.http.freeze();
     let (mut peer, sender) = bus.sender("q");
     let message = Message::new("m").ttl(10_000).encode();

@@ -165,8 +165,7 @@ fn o11_deliveries_of_dead_letters_are_not_counted() {
 
 #[track_caller]
 fn assert_lock_lost_by(peer: &mut Peer, delivery: &Delivery) {
-    let answer = refused(&peer.settle(delivery, accepted()));
-    assert_eq!(answer.condition, "com.microsoft:message-lock-lost");
+    peer.assert_lock_lost(delivery);
 }
 
 #[test]
@@ -330,8 +329,7 @@ fn o63_a_link_without_its_session_lock_is_detached_after_a_second() {
     let held = peer.receive_one(&link);
     bus.http.advance(61.0);
     let before = std::time::Instant::now();
-    let answer = refused(&peer.settle(&held, accepted()));
-    assert_eq!(answer.condition, LOST);
+    peer.assert_settle_refused(&held, accepted(), LOST);
     let detach = peer.detached(&link);
     assert_eq!(detach.refusal(2).condition, LOST);
     // The detach was due a second after the clock had moved; the answer was in flight meanwhile.

@@ -9,8 +9,7 @@ use crate::support::*;
 const NOT_FOUND: &str = "com.microsoft:message-not-found";
 
 fn partitioned() -> (Bus, Peer, Link, Node) {
-    let (bus, mut peer, sender) =
-        Bus::configured(&queues("", &[("q", r#""EnablePartitioning":true"#)])).with_sender("q");
+    let (bus, mut peer, sender) = Bus::with_queue(r#""EnablePartitioning":true"#).with_sender("q");
     let node = peer.node("q/$management");
     (bus, peer, sender, node)
 }

@@ -8,7 +8,7 @@ const MINUTE: i64 = 60_000;
 const NOT_FOUND: &str = "com.microsoft:message-not-found";
 
 fn bus_with(properties: &str) -> (Bus, Peer, Node) {
-    let (bus, mut peer) = Bus::configured(&queues("", &[("q", properties)])).with_client();
+    let (bus, mut peer) = Bus::with_queue(properties).with_client();
     let node = peer.node("q/$management");
     (bus, peer, node)
 }

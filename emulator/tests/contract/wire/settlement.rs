@@ -138,7 +138,7 @@ fn a_property_of_a_compound_type_is_refused_by_name_and_the_lock_stays() {
         ("other", composite(0x25, [error])),
     ] {
         let delivery = peer.receive_one(&receiver);
-        let refusal = refused(&peer.settle(&delivery, outcome));
+        let refusal = peer.settle_in_vain(&delivery, outcome);
         assert_eq!(refusal.condition, "com.microsoft:argument-error");
         let expected = format!("'{name}' is not of a primitive type.");
         assert_contains(refusal.words(), &expected);
@@ -158,7 +158,7 @@ fn a_rejection_without_an_error_dead_letters_without_a_reason() {
     assert_eq!(bus.http.held("q"), (0, 1));
     let dead = peer.receive_from("q/$DeadLetterQueue");
     assert_eq!(dead.message.dead_letter_reason(), Value::Null);
-    let refusal = refused(&peer.settle(&dead, dead_lettered("again", "")));
+    let refusal = peer.settle_in_vain(&dead, dead_lettered("again", ""));
     assert_eq!(refusal.condition, "amqp:not-allowed");
     refusal.tracking_id();
 }
@@ -191,16 +191,13 @@ fn settling_a_delivery_without_a_lock_is_a_lost_lock() {
     let (bus, mut peer, receiver) = receiving(&["a"]);
     let delivery = peer.receive_one(&receiver);
     peer.complete(&delivery);
-    let refusal = refused(&peer.settle(&delivery, accepted()));
+    let refusal = peer.settle_in_vain(&delivery, accepted());
     assert_eq!(refusal.condition, LOCK_LOST, "settled twice");
     let unknown = Delivery {
         id: delivery.id + 1000,
         ..delivery
     };
-    assert_eq!(
-        refused(&peer.settle(&unknown, accepted())).condition,
-        LOCK_LOST
-    );
+    peer.assert_settle_refused(&unknown, accepted(), LOCK_LOST);
     peer.dispose(0, unknown.id, unknown.id, true, accepted());
     peer.dispose(0, 0, u32::MAX - 1, true, accepted());
     peer.assert_no_frame(|frame| frame.code == DISPOSITION);
@@ -216,8 +213,7 @@ fn an_expired_lock_is_lost_and_its_message_redelivered() {
     assert_eq!(bus.http.counts("q")["locked"], 1);
     bus.http.advance(1.5);
     for outcome in [accepted(), abandoned(), released(), dead_lettered("", "")] {
-        let refusal = refused(&peer.settle(&first, outcome));
-        assert_eq!(refusal.condition, LOCK_LOST);
+        peer.assert_settle_refused(&first, outcome, LOCK_LOST);
     }
     let second = peer.receive_one(&receiver);
     assert_eq!(

@@ -23,20 +23,6 @@ fn change(bus: &Bus, path: &str, settings: &serde_json::Value) {
 }
 
 #[test]
-fn a_lock_in_a_subscription_expires_with_the_clock() {
-    let bus = subscribed(&json!({"LockDuration": "PT10S"}));
-    send(&bus, "t", "m");
-    let (mut peer, receiver) = bus.receiver(PATH);
-    let delivery = peer.receive_one(&receiver);
-    bus.http.advance(11.0);
-    let answer = peer.settle(&delivery, accepted());
-    let condition = refused(&answer).condition;
-    assert_eq!(condition, "com.microsoft:message-lock-lost");
-    let again = peer.receive_one(&receiver);
-    assert_eq!(again.message.header(4), uint(1));
-}
-
-#[test]
 fn arriving_messages_do_not_keep_an_idle_subscription_and_rules_do() {
     let (bus, mut peer) = subscribed(&json!({"AutoDeleteOnIdle": "PT5M"})).with_client();
     let node = peer.node(&format!("{PATH}/$management"));
@@ -56,23 +42,6 @@ fn arriving_messages_do_not_keep_an_idle_subscription_and_rules_do() {
     let refusal = peer.refused(&Attach::receiver(PATH));
     assert_eq!(refusal.condition, "amqp:not-found");
     send(&bus, "t", "b");
-}
-
-#[test]
-fn a_topic_is_not_idle_while_its_subscriptions_are_used() {
-    let idle = json!({"AutoDeleteOnIdle": "PT5M"});
-    let (bus, mut peer) = Bus::configured(&topic(&idle, &[("s", json!({}))])).with_client();
-    let node = peer.node(&format!("{PATH}/$management"));
-    for _ in 0..3 {
-        bus.http.advance(200.0);
-        assert!(peer.peek_all(&node).is_empty());
-    }
-    peer.sender("t");
-    bus.http.advance(400.0);
-    let refusal = peer.refused(&Attach::sender("t").named("again"));
-    assert_eq!(refusal.condition, "amqp:not-found");
-    let refusal = peer.refused(&Attach::receiver(PATH));
-    assert_eq!(refusal.condition, "amqp:not-found");
 }
 
 #[test]

@@ -208,7 +208,7 @@ fn a_fault_filters_settlements_by_their_message() {
     }
     let [first, second] = [(); 2].map(|()| peer.receive_one(&receiver));
     peer.complete(&first);
-    refused(&peer.settle(&second, accepted()));
+    peer.settle_in_vain(&second, accepted());
 }
 
 #[test]

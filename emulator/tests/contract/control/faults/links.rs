@@ -147,8 +147,7 @@ fn a_service_update_ends_all_locks_and_links() {
         assert_eq!(other.detached(link).refusal(2).condition, FORCED);
     }
     // A settlement that crosses the detach has lost its lock.
-    let answer = refused(&peer.settle(&held, accepted()));
-    assert_eq!(answer.condition, "com.microsoft:message-lock-lost");
+    peer.assert_settle_refused(&held, accepted(), "com.microsoft:message-lock-lost");
     assert_eq!(bus.http.counts("q")["locked"], 0);
     let again = peer.attached(&Attach::receiver("q").named("again"));
     let delivery = peer.receive_one(&again);

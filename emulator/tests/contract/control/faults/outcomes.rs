@@ -92,8 +92,7 @@ fn a_fault_rejects_a_completion_and_keeps_the_lock() {
     }));
     peer.send(&sender, &Message::new("1"));
     let delivery = peer.receive_from("q");
-    let refusal = refused(&peer.settle(&delivery, accepted()));
-    assert_eq!(refusal.condition, "amqp:internal-error");
+    peer.assert_settle_refused(&delivery, accepted(), "amqp:internal-error");
     assert_eq!(bus.http.counts("q")["locked"], 1);
     assert_eq!(hits(&bus, &id), 1);
 }
@@ -190,8 +189,7 @@ fn holding(fault: &Value) -> (Bus, Peer, Link, Delivery) {
 fn a_fault_ends_a_lock_before_the_completion() {
     let (bus, mut peer, receiver, delivery) =
         holding(&json!({"operation": "complete", "effect": "lose-lock"}));
-    let refusal = refused(&peer.settle(&delivery, accepted()));
-    assert_eq!(refusal.condition, LOST);
+    peer.assert_settle_refused(&delivery, accepted(), LOST);
     let again = peer.receive_one(&receiver);
     assert_eq!(again.message.header(4), uint(1), "a failed delivery");
     peer.complete(&again);
@@ -207,7 +205,7 @@ fn a_fault_ends_a_lock_after_the_delivery() {
         holding(&json!({"operation": "receive", "effect": "lose-lock"}));
     let again = peer.receive_one(&receiver);
     assert_eq!(again.id(), delivery.id());
-    assert_eq!(refused(&peer.settle(&delivery, accepted())).condition, LOST);
+    peer.assert_settle_refused(&delivery, accepted(), LOST);
     peer.complete(&again);
 }
 
@@ -233,8 +231,7 @@ fn a_fault_ends_a_session_lock_at_a_delivery_or_settlement() {
         let link = peer.accept("q", "s");
         let delivery = peer.receive_one(&link);
         if operation == "settle" {
-            let refusal = refused(&peer.settle(&delivery, accepted()));
-            assert_eq!(refusal.condition, "com.microsoft:session-lock-lost");
+            peer.assert_settle_refused(&delivery, accepted(), "com.microsoft:session-lock-lost");
         }
         let refusal = peer.detached(&link).refusal(2);
         assert_eq!(refusal.condition, "com.microsoft:session-lock-lost");

@@ -14,12 +14,13 @@ fn a_second_settlement_in_a_session_is_a_lost_session_lock() {
     let link = peer.accept("q", "s");
     let held = peer.receive_one(&link);
     peer.complete(&held);
-    let refusal = refused(&peer.settle(&held, accepted()));
-    assert_eq!(refusal.condition, "com.microsoft:session-lock-lost");
+    peer.assert_settle_refused(&held, accepted(), LOST);
+    let node = peer.node("q/$management");
+    let body = disposition("completed", &[held.token()]);
+    refused_with(&peer.call(&node, "update-disposition", body), 410, LOST);
     // A receiver without a session on the same AMQP session has other locks.
     peer.receiver("q/$DeadLetterQueue");
-    let refusal = refused(&peer.settle(&held, accepted()));
-    assert_eq!(refusal.condition, "com.microsoft:message-lock-lost");
+    peer.assert_lock_lost(&held);
 }
 
 #[test]
@@ -107,8 +108,7 @@ fn a_session_link_is_detached_when_its_lock_expires() {
     assert_eq!(refusal.condition, LOST);
     assert_starts_with(refusal.words(), "The session lock has expired");
     // A settlement that crosses the detach is refused like the link.
-    let answer = refused(&peer.settle(&held, accepted()));
-    assert_eq!(answer.condition, LOST);
+    peer.assert_settle_refused(&held, accepted(), LOST);
     let (session, link) = peer.accept_next("q");
     assert_eq!(session, "s");
     let again = peer.receive_one(&link);
@@ -118,9 +118,10 @@ fn a_session_link_is_detached_when_its_lock_expires() {
 #[test]
 fn ending_a_session_lock_detaches_and_refuses_settlements() {
     // Python shuts its receiver down when a settlement is not found (wire.md §4.4).
-    let ends: [(&str, End, &str, &str); 3] = [
+    let ends: [(&str, End, &str, &str); 4] = [
         ("a test", lose, LOST, LOST),
         ("a change", change, LOST, LOST),
+        ("a reset", |bus| bus.http.reset(), LOST, LOST),
         ("a removal", remove, "amqp:not-found", LOST),
     ];
     for (what, end, detached, settled) in ends {
@@ -131,24 +132,8 @@ fn ending_a_session_lock_detaches_and_refuses_settlements() {
             detached,
             "{what}"
         );
-        let refusal = refused(&peer.settle(&held, accepted()));
-        assert_eq!(refusal.condition, settled, "{what}");
+        peer.assert_settle_refused(&held, accepted(), settled);
     }
-}
-
-#[test]
-fn a_reset_removes_sessions_and_their_states() {
-    let (bus, mut peer, link, _) = holding();
-    let node = peer.node("q/$management");
-    let state = (text("session-state"), binary(b"state"));
-    let body = in_session("s", [state]);
-    assert_eq!(peer.call(&node, "set-session-state", body).status(), 200);
-    let path = "~/reset";
-    assert_eq!(bus.http.request("POST", path, None).status, 204);
-    assert_eq!(peer.detached(&link).refusal(2).condition, LOST);
-    peer.accept("q", "s");
-    let reply = peer.call(&node, "get-session-state", in_session("s", []));
-    assert_eq!(reply.field("session-state"), &serde_amqp::Value::Null);
 }
 
 #[test]
@@ -157,19 +142,10 @@ fn disabling_a_queue_detaches_session_links_with_its_text() {
     bus.http.set_status("q", "ReceiveDisabled");
     let disabled = "com.microsoft:entity-disabled";
     assert_eq!(peer.detached(&link).refusal(2).condition, disabled);
-    assert_eq!(refused(&peer.settle(&held, accepted())).condition, disabled);
+    peer.assert_settle_refused(&held, accepted(), disabled);
     bus.http.set_status("q", "Active");
     let link = peer.accept("q", "s");
     assert_eq!(peer.receive_one(&link).message.header(4), uint(0));
-}
-
-#[test]
-fn a_settled_session_message_cannot_be_settled_again() {
-    let (_bus, mut peer, _, held) = holding();
-    peer.complete(&held);
-    let node = peer.node("q/$management");
-    let body = disposition("completed", &[held.token()]);
-    refused_with(&peer.call(&node, "update-disposition", body), 410, LOST);
 }
 
 #[test]

@@ -44,18 +44,6 @@ fn a_waiting_session_attach_is_answered_when_a_session_is_released() {
 }
 
 #[test]
-fn a_connection_may_wait_for_a_session_it_holds() {
-    let (_bus, mut peer) = Bus::with_sessions().with_client();
-    send_all(&mut peer, "q", &[("m", "s")]);
-    let held = peer.accept("q", "s");
-    let attach = next("next");
-    let handle = peer.ask_to_attach(&attach);
-    assert_unanswered(&mut peer);
-    peer.detach(&held);
-    peer.answer_to(&attach, handle).expect("it is free");
-}
-
-#[test]
 fn credit_may_precede_the_answer_of_a_session_attach() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     let attach = next("next");

@@ -88,8 +88,7 @@ fn o41_a_failed_commit_settles_nothing() {
     bus.http.advance(61.0);
     peer.commit(&coordinator, &transaction).unwrap_err();
     peer.assert_no_frame(|frame| frame.code == DISPOSITION);
-    let late = refused(&peer.settle(&delivery, accepted()));
-    assert_eq!(late.condition, "com.microsoft:message-lock-lost");
+    peer.assert_lock_lost(&delivery);
 }
 
 /// As qpid-jms settles: it forgets the delivery with its disposition.
@@ -113,8 +112,7 @@ fn o41_a_presettled_delivery_is_available_after_a_rollback() {
 
 #[test]
 fn o42_a_message_of_another_partition_is_returned() {
-    let (_bus, mut peer, sender) =
-        Bus::configured(&queues("", &[("q", r#""EnablePartitioning":true"#)])).with_sender("q");
+    let (_bus, mut peer, sender) = Bus::with_queue(r#""EnablePartitioning":true"#).with_sender("q");
     for key in ["one", "two"] {
         let message = Message::new(key).annotation("x-opt-partition-key", text(key));
         peer.send(&sender, &message);
