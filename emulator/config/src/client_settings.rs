@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use crate::auth::{ConnectionString, Key};
-use crate::ports::{AMQPS_PORT, HTTPS_PORT};
+use crate::{AMQPS_PORT, HTTPS_PORT};
 
 /// The domain of the service's namespaces.
 const DOMAIN: &str = "servicebus.windows.net";

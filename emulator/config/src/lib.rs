@@ -4,7 +4,6 @@
 
 mod client_settings;
 mod control_token;
-mod ports;
 
 pub mod auth;
 pub mod config;
@@ -16,4 +15,13 @@ pub mod xml;
 pub use client_settings::{ClientSettings, quoted};
 pub use config::{Config, ConfigError, NamespaceConfig};
 pub use control_token::{ControlToken, ControlTokenError};
-pub use ports::{AMQP_PORT, AMQPS_PORT, HTTP_PORT, HTTPS_PORT};
+
+// The default ports of clients.
+/// AMQP; connection strings leave it out.
+pub const AMQP_PORT: u16 = 5672;
+/// AMQP over TLS.
+pub const AMQPS_PORT: u16 = 5671;
+/// The control API, and the admin API of the official emulator.
+pub const HTTP_PORT: u16 = 5300;
+/// The service's administration API and WebSockets. Clients with fixed ports use it as they use 5671.
+pub const HTTPS_PORT: u16 = 443;
