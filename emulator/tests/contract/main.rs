@@ -32,7 +32,6 @@ mod control {
     mod changes;
     mod clock;
     mod connections;
-    mod description;
     mod errors;
     mod explain;
     mod explorations;
