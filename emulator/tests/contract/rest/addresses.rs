@@ -1,8 +1,5 @@
 //! The operations of each address, and the statuses of the others.
 
-use serde_json::json;
-use servicebus_emulator::auth::{Claims, Key, sas};
-
 use crate::support::*;
 
 fn bus() -> Bus {
@@ -176,34 +173,4 @@ fn a_refused_rest_request_is_in_the_timeline() {
     let said = events[0].to_string();
     assert!(said.contains(id.expect("an id")), "{said}");
     assert_contains(&said, "SystemTracker:sbemulatorns:Queue:q");
-}
-
-#[test]
-fn a_rest_request_selects_the_namespace_by_host_or_key() {
-    let namespace = |name: &str, key: &str| {
-        let key = json!({"Name": key, "Key": "secret", "Claims": ["Send", "Listen"]});
-        json!({"Name": name, "Queues": [{"Name": "q"}], "Topics": [], "Emulator": {"Keys": [key]}})
-    };
-    let namespaces = [namespace("one", "first"), namespace("two", "second")];
-    let config = json!({"UserConfig": {"Namespaces": namespaces}});
-    let bus = Bus::configured(&config.to_string());
-    let with = |name: &str| {
-        let key = Key {
-            name: name.into(),
-            key: "secret".into(),
-            claims: Claims::ALL,
-        };
-        let token = sas::sign("http://localhost/q", &key, in_an_hour());
-        bus.rest_with(Some(&token))
-    };
-    let host = ("Host", "two.servicebus.windows.net");
-    assert_eq!(with("second").send("q", &[host], "by host").status, 201);
-    assert_eq!(with("second").send("q", &[], "by key").status, 201);
-    assert_eq!(with("first").take("q").status, 204);
-    let taken = [0, 1].map(|_| with("second").take("q").text().to_owned());
-    assert_eq!(taken, ["by host", "by key"]);
-    let elsewhere = with("first").send("q", &[host], "x");
-    assert_contains(elsewhere.refusal(401), "this namespace has no key named");
-    let nowhere = with("third").take("q");
-    assert_contains(nowhere.refusal(401), "The namespace cannot be told");
 }

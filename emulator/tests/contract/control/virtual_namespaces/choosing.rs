@@ -1,4 +1,5 @@
-//! How clients reach a namespace that was created at run time: by key name, host name or address.
+//! How clients reach a namespace that was created at run time: by host name or address, and by key name as one of the start
+//! (`wire/namespaces.rs`).
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -16,32 +17,6 @@ fn at(address: IpAddr, listener: SocketAddr) -> SocketAddr {
 
 fn send_one(peer: &mut Peer) {
     peer.send_to("q", &Message::new("m"));
-}
-
-#[test]
-fn a_key_name_selects_the_namespace_with_cbs_and_sasl_plain() {
-    let bus = Bus::with_queues(&["q"]);
-    let made = make(
-        &bus,
-        "second",
-        &declared(&["q"], r#""Keys":[{"Name":"k","Key":"s"}]"#),
-    );
-    send_one(&mut made.client(bus.amqp));
-    let mut plain = Peer::connect(bus.amqp);
-    assert_eq!(plain.sasl("PLAIN", b"\0k\0s"), 0);
-    plain.introduce(&Open::default());
-    send_one(&mut plain);
-    assert_eq!(
-        (
-            active(&bus, "second", "q"),
-            active(&bus, "sbemulatorns", "q")
-        ),
-        (2, 0)
-    );
-    // Determined once: a later token must belong to it.
-    let first = make(&bus, "third", "");
-    let reply = plain.put_token("sb://localhost/", &first.token());
-    assert_eq!(reply.cbs_status(), 401, "{}", reply.text());
 }
 
 #[test]
@@ -185,12 +160,15 @@ fn administration_and_rest_requests_select_the_namespace_alike() {
     );
     // A host takes precedence over a key.
     let rest = bus.rest_with(Some(&root_token("http://localhost")));
-    let refused = rest.send(
-        "q",
-        &[("Host", "second"), ("Content-Type", "text/plain")],
-        "m",
-    );
-    assert_eq!(refused.status, 401, "{refused:?}");
+    let elsewhere = rest.send("q", &[("Host", "second")], "m");
+    assert_contains(elsewhere.refusal(401), "this namespace has no key named");
+    let unknown = Key {
+        name: "unknown".into(),
+        ..made.key()
+    };
+    let token = sas::sign("http://localhost/q", &unknown, in_an_hour());
+    let nowhere = bus.rest_with(Some(&token)).take("q");
+    assert_contains(nowhere.refusal(401), "The namespace cannot be told");
 }
 
 #[test]

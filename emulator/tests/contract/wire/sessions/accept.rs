@@ -94,21 +94,6 @@ fn the_end_of_a_session_lock_is_in_client_time() {
 }
 
 #[test]
-fn the_next_available_session_has_the_oldest_message() {
-    let (_bus, mut peer) = Bus::with_sessions().with_client();
-    let sent = [("1", "b"), ("2", "a"), ("3", "b"), ("4", "c")];
-    send_all(&mut peer, "q", &sent);
-    let granted = [0, 1, 2].map(|_| peer.accept_next("q"));
-    assert_eq!(
-        granted.each_ref().map(|(id, _)| id.as_str()),
-        ["b", "a", "c"]
-    );
-    // A released session is next again if it has the oldest message.
-    peer.detach(&granted[0].1);
-    assert_eq!(peer.accept_next("q").0, "b");
-}
-
-#[test]
 fn a_session_filter_on_other_links_is_ignored() {
     let (_bus, mut peer) = Bus::with_sessions().with_client();
     for address in ["q/$management", "$cbs"] {
