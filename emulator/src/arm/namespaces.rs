@@ -11,6 +11,24 @@ use crate::config::{Arm, NAMESPACE_NAMES, NamespaceConfig, is_namespace_name};
 use crate::namespace::Namespace;
 use crate::namespaces::RemoveError;
 
+const CAPACITY: &str = "capacity";
+const PARTITIONS: &str = "premiumMessagingPartitions";
+/// What a namespace shows as it was given, and the allowed values in JSON; the first is the default. None has an effect.
+const SHOWN: [(&str, &[&str]); 6] = [
+    (CAPACITY, &["1", "2", "4", "8", "16"]),
+    (PARTITIONS, &["1", "2", "4"]),
+    ("disableLocalAuth", &["false", "true"]),
+    ("zoneRedundant", &["false", "true"]),
+    (
+        "minimumTlsVersion",
+        &[r#""1.2""#, r#""1.0""#, r#""1.1""#, r#""1.3""#],
+    ),
+    (
+        "publicNetworkAccess",
+        &[r#""Enabled""#, r#""Disabled""#, r#""SecuredByPerimeter""#],
+    ),
+];
+
 impl Call<'_> {
     pub(crate) fn list_namespaces(&self) -> Result<Answer, Refusal> {
         let namespaces = &self.shared.namespaces;
@@ -42,7 +60,10 @@ impl Call<'_> {
             "PUT" | "PATCH" => {
                 self.shared.resources.check(&self.id(), false)?;
                 let tier = self.tier()?;
-                if self.head.method == "PUT" && self.shared.namespaces.named(name).is_none() {
+                let there = self.shared.namespaces.named(name);
+                let own = there.as_ref().map(|there| there.config.settings.tier);
+                let shown = self.shown(name, tier.or(own).unwrap_or_default())?;
+                if self.head.method == "PUT" && there.is_none() {
                     self.create(name, tier.unwrap_or_default()).await?;
                 }
                 let namespace = self.namespace()?;
@@ -53,7 +74,7 @@ impl Call<'_> {
                     );
                     return Err(Refusal::bad_request("BadRequest", text));
                 }
-                self.describe(name);
+                self.describe(name, shown);
                 Ok(show(&namespace))
             }
             "DELETE" => {
@@ -126,16 +147,44 @@ impl Call<'_> {
         }
     }
 
-    /// Stores location and tags.
-    fn describe(&self, name: &str) {
+    /// Returns what the body gives of what a namespace shows.
+    fn shown(&self, name: &str, tier: Tier) -> Result<Vec<(&'static str, Value)>, Refusal> {
+        let mut shown = Vec::new();
+        for (key, allowed) in SHOWN {
+            let above = if key == CAPACITY { "sku" } else { "properties" };
+            let given = member(&self.body, above).and_then(|above| member(above, key));
+            let Some(given) = given.filter(|given| !given.is_null()) else {
+                continue;
+            };
+            // Clients write 0 for other tiers.
+            if [CAPACITY, PARTITIONS].contains(&key) && tier != Tier::Premium {
+                continue;
+            }
+            let given = given.to_string();
+            let known = allowed.iter().find(|own| own.eq_ignore_ascii_case(&given));
+            let value = known.and_then(|own| own.parse().ok()).ok_or_else(|| {
+                let text = format!(
+                    "The value {given} of '{key}' of the namespace '{name}' is not allowed; allowed: {}.",
+                    allowed.join(", ")
+                );
+                Refusal::bad_request("BadRequest", text)
+            })?;
+            shown.push((key, value));
+        }
+        for key in ["location", "tags"] {
+            let given = member(&self.body, key).filter(|given| !given.is_null());
+            shown.extend(given.map(|given| (key, given.clone())));
+        }
+        Ok(shown)
+    }
+
+    fn describe(&self, name: &str, shown: Vec<(&'static str, Value)>) {
         let mut described = self.shared.resources.described.lock();
         let own = described
             .entry(name.to_ascii_lowercase())
             .or_insert_with(|| object([]));
-        for key in ["location", "tags"] {
-            if let Some(value) = member(&self.body, key).filter(|value| !value.is_null()) {
-                own[key] = value.clone();
-            }
+        for (key, value) in shown {
+            own[key] = value;
         }
         drop(described);
         self.shared.resources.keep();
@@ -152,6 +201,30 @@ impl Call<'_> {
             Tier::Standard => "Standard",
             Tier::Premium => "Premium",
         };
+        let mut sku = object([("name", tier.into()), ("tier", tier.into())]);
+        let mut properties = object([
+            ("provisioningState", "Succeeded".into()),
+            ("status", "Active".into()),
+            ("createdAt", at.as_str().into()),
+            ("updatedAt", at.into()),
+            (
+                "serviceBusEndpoint",
+                format!("https://{name}.servicebus.windows.net:443/").into(),
+            ),
+            ("metricId", format!("{}:{name}", self.path[1]).into()),
+            (PARTITIONS, 0.into()),
+        ]);
+        for (key, allowed) in SHOWN {
+            let usual = || allowed[0].parse().unwrap_or_default();
+            let above = if key == CAPACITY {
+                &mut sku
+            } else {
+                &mut properties
+            };
+            if tier == "Premium" || ![CAPACITY, PARTITIONS].contains(&key) {
+                above[key] = kept(key).unwrap_or_else(usual);
+            }
+        }
         object([
             ("id", id.into()),
             ("name", name.into()),
@@ -161,32 +234,8 @@ impl Call<'_> {
                 kept("location").unwrap_or_else(|| "westeurope".into()),
             ),
             ("tags", kept("tags").unwrap_or_else(|| object([]))),
-            (
-                "sku",
-                object([("name", tier.into()), ("tier", tier.into())]),
-            ),
-            (
-                "properties",
-                object([
-                    ("provisioningState", "Succeeded".into()),
-                    ("status", "Active".into()),
-                    ("createdAt", at.as_str().into()),
-                    ("updatedAt", at.into()),
-                    (
-                        "serviceBusEndpoint",
-                        format!("https://{name}.servicebus.windows.net:443/").into(),
-                    ),
-                    ("metricId", format!("{}:{name}", self.path[1]).into()),
-                    ("disableLocalAuth", false.into()),
-                    ("zoneRedundant", false.into()),
-                    ("minimumTlsVersion", "1.2".into()),
-                    ("publicNetworkAccess", "Enabled".into()),
-                    (
-                        "premiumMessagingPartitions",
-                        i32::from(tier == "Premium").into(),
-                    ),
-                ]),
-            ),
+            ("sku", sku),
+            ("properties", properties),
         ])
     }
 

@@ -147,6 +147,9 @@ impl Call<'_> {
         } else if has("providers") && !has("microsoft.servicebus") {
             let why = "of all providers the emulator has Microsoft.ServiceBus alone";
             (StatusCode::NOT_FOUND, "InvalidResourceNamespace", why)
+        } else if has("networkrulesets") {
+            let why = "its network rules allow every address, and cannot be changed";
+            (StatusCode::NOT_FOUND, "NotSupported", why)
         } else if has("microsoft.servicebus") {
             let why = "an emulator has no aliases, migrations, failovers, private endpoints, encryption or replicas";
             (StatusCode::NOT_FOUND, "NotSupported", why)

@@ -44,6 +44,7 @@ const MIN_WINDOW: Duration = Duration::from_secs(20);
 /// The JMS 2.0 client of a subscription, an object of its own beside the table.
 const CLIENT: &str = "clientAffineProperties";
 const CLIENT_ID: &str = "clientId";
+const IS_CLIENT: &str = "isClientAffine";
 const IS_DURABLE: &str = "isDurable";
 const IS_SHARED: &str = "isShared";
 
@@ -73,6 +74,13 @@ pub fn read(
     };
     for (key, value) in written {
         read.one(kind, key, value, tier);
+    }
+    // Terraform writes an empty client for every subscription.
+    let is_client = written
+        .iter()
+        .find(|(key, _)| key.eq_ignore_ascii_case(IS_CLIENT));
+    if is_client.is_some_and(|(_, value)| read_flag(value) == Some(false)) {
+        read.description.client = before.client.clone();
     }
     read.check_size(kind, &before, tier);
     read.check_window(kind, &before);
@@ -107,7 +115,12 @@ pub fn show_client(client: &ClientAffinity) -> (String, Value) {
 impl Written {
     /// Converts the requested size, or rejects one that the tier does not have (observed 30, 48).
     fn check_size(&mut self, kind: EntityKind, before: &EntityDescription, tier: Tier) {
-        let size = self.description.max_size_in_megabytes;
+        // Terraform writes 0 for the default.
+        let size = match self.description.max_size_in_megabytes {
+            0 => before.max_size_in_megabytes,
+            size => size,
+        };
+        self.description.max_size_in_megabytes = size;
         if kind == EntityKind::Subscription || size == before.max_size_in_megabytes {
             return;
         }
@@ -302,6 +315,21 @@ mod tests {
     }
 
     #[test]
+    fn a_size_of_0_is_the_default() {
+        for (written, expected) in [
+            (json!({"maxSizeInMegabytes": 0}), 1024),
+            (
+                json!({"enablePartitioning": true, "maxSizeInMegabytes": "0"}),
+                16_384,
+            ),
+        ] {
+            let read = read_queue(written);
+            assert_eq!(read.wrong, []);
+            assert_eq!(read.description.capacity_in_megabytes(), expected);
+        }
+    }
+
+    #[test]
     fn the_jms_client_of_a_subscription_is_parsed_in_premium() {
         let read = |written: Value, tier| {
             let written = written.as_object().unwrap();
@@ -319,6 +347,8 @@ mod tests {
             json!({"clientId": "desk", "isDurable": true, "isShared": true})
         );
         assert_eq!(read(own, Tier::Standard).description.client, None);
+        let none = json!({"clientAffineProperties": {}, "isClientAffine": false});
+        assert_eq!(read(none, Tier::Premium).description.client, None);
         let wrong = json!({"clientAffineProperties": {"isDurable": "perhaps"}});
         let wrong = read(wrong, Tier::Premium).wrong;
         let message = r#""perhaps" is not allowed; allowed: true or false"#;

@@ -1,8 +1,8 @@
-//! Values of correlation filters, which are strings in Azure Resource Manager and have types elsewhere.
+//! Values that Azure Resource Manager has or writes in a form of its own.
 
 use serde_json::json;
 
-use super::{Manager, refused};
+use super::{GROUP, Manager, VERSION, refused};
 use crate::support::*;
 
 const RULES: &str = "/topics/t/subscriptions/s/rules";
@@ -45,4 +45,58 @@ fn a_correlation_property_with_a_null_value_is_refused() {
     let body = Some(json!({"properties": filter}));
     let refusal = refused(manager.ask("PUT", &format!("{RULES}/r"), body));
     assert_eq!(refusal, (400, "MessagingGatewayBadRequest".to_owned()));
+}
+
+#[test]
+fn a_subscription_that_terraform_writes_without_a_client_has_none() {
+    let manager = Manager(Bus::configured(&queues(r#""Tier":"premium""#, &[])));
+    // Terraform writes 0 for the default size, and an empty client.
+    let topic = manager.put("/topics/t", json!({"maxSizeInMegabytes": 0}));
+    assert_eq!(topic["properties"]["maxSizeInMegabytes"], 1024);
+    let own = json!({"isClientAffine": false, "clientAffineProperties": {}});
+    let made = manager.put("/topics/t/subscriptions/s", own);
+    assert_eq!(made["properties"]["isClientAffine"], false);
+}
+
+#[test]
+fn a_namespace_shows_what_it_was_given() {
+    let manager = Manager::with_queues(&["q"]);
+    let path = format!("{GROUP}/providers/Microsoft.ServiceBus/namespaces/premium-1?{VERSION}");
+    let given = json!({"disableLocalAuth": true, "minimumTlsVersion": "1.0",
+        "publicNetworkAccess": "Disabled", "premiumMessagingPartitions": 2});
+    let sku = json!({"name": "Premium", "tier": "Premium", "capacity": 4});
+    let body = json!({"location": "westus2", "sku": sku, "properties": given});
+    let wrong = json!({"sku": {"name": "Premium", "capacity": 3}});
+    let (status, refusal) = manager.at("PUT", &path, Some(wrong));
+    let text = refusal["error"]["message"].as_str().unwrap();
+    assert_eq!(status, 400);
+    assert_contains(
+        text,
+        "The value 3 of 'capacity' of the namespace 'premium-1'",
+    );
+    assert_contains(text, "allowed: 1, 2, 4, 8, 16");
+    assert_eq!(manager.at("GET", &path, None).0, 404);
+    assert_eq!(manager.at("PUT", &path, Some(body)).0, 200);
+    manager.at("PATCH", &path, Some(json!({"tags": {"a": "b"}})));
+    let (_, shown) = manager.at("GET", &path, None);
+    assert_eq!(
+        (&shown["sku"], &shown["location"]),
+        (&sku, &json!("westus2"))
+    );
+    for (key, value) in given.as_object().unwrap() {
+        assert_eq!(&shown["properties"][key], value, "{key}");
+    }
+    // What other tiers do not have is ignored.
+    let path = format!("{GROUP}/providers/Microsoft.ServiceBus/namespaces/sbemulatorns?{VERSION}");
+    let zero = json!({"sku": {"name": "Standard", "capacity": 0}});
+    let (status, shown) = manager.at("PUT", &path, Some(zero));
+    assert_eq!((status, &shown["sku"]["capacity"]), (200, &json!(null)));
+    assert_eq!(shown["properties"]["premiumMessagingPartitions"], 0);
+    let rules = "/networkRuleSets/default";
+    let (status, refusal) = manager.ask("PUT", rules, Some(json!({"properties": {}})));
+    assert_eq!(status, 404);
+    assert_contains(
+        &refusal["error"]["message"].to_string(),
+        "allow every address",
+    );
 }
