@@ -151,7 +151,7 @@ impl Call<'_> {
             let why = "its network rules allow every address, and cannot be changed";
             (StatusCode::NOT_FOUND, "NotSupported", why)
         } else if has("microsoft.servicebus") {
-            let why = "an emulator has no aliases, migrations, failovers, private endpoints, encryption or replicas";
+            let why = "an emulator has no aliases, migrations, failovers, private endpoints, encryption, replicas, regions, event hubs or network rules but the default ones";
             (StatusCode::NOT_FOUND, "NotSupported", why)
         } else {
             let why = "paths begin with /subscriptions/{id}/resourceGroups/{name}/providers/Microsoft.ServiceBus/namespaces";

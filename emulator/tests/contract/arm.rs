@@ -273,30 +273,33 @@ fn an_invalid_arm_request_is_refused_with_the_reason() {
     }
 }
 
-/// Paths below the subscription, and the code of the error.
+/// Paths below the subscription, the code of the error, and what its message names.
 const NOT_SERVED: &str = "\
-    GET | resourceGroups/g/NAMESPACE/disasterRecoveryConfigs/alias | NotSupported
-    GET | resourceGroups/g/NAMESPACE/providers/Microsoft.Insights/metrics | NotSupported
-    PUT | resourceGroups/g/providers/Microsoft.Resources/deployments/d | NotSupported
-    GET | resourceGroups/g/providers/Microsoft.Web/sites | InvalidResourceNamespace
-    GET | resourceGroup/g | InvalidResourceType
-    GET | resourceGroups/g/providers/Microsoft.ServiceBus/namespaces/x | ResourceNotFound";
+    GET | resourceGroups/g/NAMESPACE/disasterRecoveryConfigs/alias | NotSupported | aliases
+    PUT | resourceGroups/g/NAMESPACE/networkRuleSets/default | NotSupported | network rules
+    GET | providers/Microsoft.ServiceBus/premiumMessagingRegions | NotSupported | regions
+    GET | resourceGroups/g/NAMESPACE/providers/Microsoft.Insights/metrics | NotSupported | counts
+    PUT | resourceGroups/g/providers/Microsoft.Resources/deployments/d | NotSupported | import
+    GET | resourceGroups/g/providers/Microsoft.Web/sites | InvalidResourceNamespace | providers
+    GET | resourceGroup/g | InvalidResourceType | begin with
+    GET | resourceGroups/g/providers/Microsoft.ServiceBus/namespaces/x | ResourceNotFound | /x'";
 
 #[test]
 fn missing_and_unserved_resources_are_reported() {
     let manager = Manager::with_queues(&["q"]);
     let below = |method, path| refused(manager.ask(method, path, None));
-    let at = |method, path: &str| refused(manager.at(method, &format!("{path}?{VERSION}"), None));
     let conflict = (409, "MessagingGatewayConflict".to_owned());
     assert_eq!(below("PUT", "/topics/q"), conflict);
     let missing = (404, "MessagingGatewayNotFoundStatusCode".to_owned());
     assert_eq!(below("PUT", "/topics/t/subscriptions/s"), missing);
     for line in NOT_SERVED.lines() {
-        let [method, path, code] = line.trim().split(" | ").collect::<Vec<_>>()[..] else {
+        let [method, path, code, named] = line.trim().split(" | ").collect::<Vec<_>>()[..] else {
             panic!("{line}");
         };
-        let path = format!("{SUBSCRIPTION}/{}", path.replace("NAMESPACE", NAMESPACE));
-        assert_eq!(at(method, &path), (404, code.to_owned()), "{line}");
+        let path = format!("{SUBSCRIPTION}/{path}?{VERSION}").replace("NAMESPACE", NAMESPACE);
+        let answer = manager.at(method, &path, None);
+        assert_eq!(refused(answer.clone()), (404, code.to_owned()), "{line}");
+        assert!(answer.1.to_string().contains(named), "{line}: {}", answer.1);
     }
 }
 
