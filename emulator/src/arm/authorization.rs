@@ -8,9 +8,9 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use serde_json::Value;
 
 use super::call::Call;
-use super::entities::{bad_request, envelope, method_not_allowed, not_found};
+use super::entities::{bad_request, method_not_allowed, not_found};
 use super::{Answer, Refusal, member, object};
-use crate::auth::{Claim, Claims, Key};
+use crate::auth::{Claim, Claims, Key, WELL_KNOWN_KEY_NAME};
 use crate::namespace::{AdminMetadata, AuthorizationRule, Namespace, SharedEntity};
 
 /// Maximum number of rules of a namespace or an entity (service-bus-quotas).
@@ -33,18 +33,32 @@ impl Call<'_> {
         if rest.is_empty() {
             return match method {
                 "GET" => self.page(&rules, |rule| {
-                    show(&format!("{}/{}", self.id(), rule.key_name), rule)
+                    self.show_authorization_rule(&format!("{}/{}", self.id(), rule.key_name), rule)
                 }),
                 other => Err(method_not_allowed(other, "GET")),
             };
         }
         let name = &self.path[self.path.len() - rest.len()];
-        let found = rules
-            .iter()
-            .find(|rule| rule.key_name.eq_ignore_ascii_case(name));
-        let existing = || found.ok_or_else(|| not_found(&self.id()));
+        let named = |name: &str| {
+            rules
+                .iter()
+                .find(|rule| rule.key_name.eq_ignore_ascii_case(name))
+        };
+        let found = named(name);
+        // Programs expect this rule in every namespace. Another namespace may have the key of this name; then the own
+        // one has a longer name.
+        let well_known = || {
+            let asked = entity.is_none() && name.eq_ignore_ascii_case(WELL_KNOWN_KEY_NAME);
+            named(&format!("{WELL_KNOWN_KEY_NAME}-{}", namespace.name())).filter(|_| asked)
+        };
+        let existing = || {
+            let rule = found.or_else(well_known);
+            rule.ok_or_else(|| not_found(&self.id()))
+        };
         match (method, rest) {
-            ("GET", [_]) => Ok(Answer::ok(show(&self.id(), existing()?))),
+            ("GET", [_]) => Ok(Answer::ok(
+                self.show_authorization_rule(&self.id(), existing()?),
+            )),
             ("PUT", [_]) => {
                 self.shared.resources.check(&self.id(), false)?;
                 self.put(namespace, entity, name, found)
@@ -108,7 +122,7 @@ impl Call<'_> {
         }
         let claims: Claims = claims.into_iter().collect();
         if let Some(same) = found.filter(|rule| rule.claims == claims) {
-            return Ok(Answer::ok(show(&self.id(), same)));
+            return Ok(Answer::ok(self.show_authorization_rule(&self.id(), same)));
         }
         check_declared(namespace, entity, name)?;
         if found.is_none() && all(namespace, entity).len() >= MAX_RULES {
@@ -131,7 +145,7 @@ impl Call<'_> {
             },
         };
         replace(namespace, entity, rule.clone());
-        Ok(Answer::ok(show(&self.id(), &rule)))
+        Ok(Answer::ok(self.show_authorization_rule(&self.id(), &rule)))
     }
 
     fn regenerated(&self, rule: &AuthorizationRule) -> Result<AuthorizationRule, Refusal> {
@@ -267,7 +281,9 @@ fn new_key() -> Result<String, Refusal> {
     Ok(BASE64_STANDARD.encode(bytes))
 }
 
-fn show(id: &str, rule: &AuthorizationRule) -> Value {
-    let rights = object([("rights", rule.claims.names().into())]);
-    envelope(id, &rule.key_name, "AuthorizationRules", rights)
+impl Call<'_> {
+    fn show_authorization_rule(&self, id: &str, rule: &AuthorizationRule) -> Value {
+        let rights = object([("rights", rule.claims.names().into())]);
+        self.envelope(id, &rule.key_name, "AuthorizationRules", rights)
+    }
 }

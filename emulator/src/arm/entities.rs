@@ -86,7 +86,7 @@ impl Call<'_> {
         };
         self.page(&entities, |entity| {
             let id = format!("{}/{}", self.id(), own_name(entity).replace('/', "~"));
-            show(namespace, entity, &id)
+            self.show_entity(namespace, entity, &id)
         })
     }
 
@@ -94,7 +94,7 @@ impl Call<'_> {
         match self.head.method.as_str() {
             "GET" => {
                 let entity = self.existing(namespace, self.path.len())?;
-                Ok(Answer::ok(show(namespace, &entity, &self.id())))
+                Ok(Answer::ok(self.show_entity(namespace, &entity, &self.id())))
             }
             "PUT" => {
                 self.shared.resources.check(&self.id(), false)?;
@@ -162,7 +162,7 @@ impl Call<'_> {
             });
         });
         namespace.append_metadata(&entity);
-        Ok(Answer::ok(show(namespace, &entity, &self.id())))
+        Ok(Answer::ok(self.show_entity(namespace, &entity, &self.id())))
     }
 
     fn refused(&self, path: &EntityPath, error: &AdministerError) -> Refusal {
@@ -196,6 +196,28 @@ impl Call<'_> {
                 ))
             }
         }
+    }
+
+    fn show_entity(&self, namespace: &Namespace, entity: &SharedEntity, id: &str) -> Value {
+        let kind = match entity.kind {
+            EntityKind::Queue => "queues",
+            EntityKind::Topic => "topics",
+            EntityKind::Subscription => "topics/subscriptions",
+        };
+        let properties = properties_of(namespace, entity);
+        self.envelope(id, &own_name(entity), kind, properties)
+    }
+
+    /// Returns a resource of the namespace with its properties.
+    pub(crate) fn envelope(&self, id: &str, name: &str, kind: &str, properties: Value) -> Value {
+        let kind = format!("Microsoft.ServiceBus/namespaces/{kind}");
+        object([
+            ("id", id.into()),
+            ("name", name.into()),
+            ("type", kind.into()),
+            ("location", self.location(&self.path[NAMESPACE])),
+            ("properties", properties),
+        ])
     }
 }
 
@@ -231,40 +253,12 @@ pub(crate) fn method_not_allowed(method: &str, allowed: &str) -> Refusal {
     Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", text)
 }
 
-/// Returns a resource with its properties.
-pub(crate) fn envelope(id: &str, name: &str, kind: &str, properties: Value) -> Value {
-    object([
-        ("id", id.into()),
-        ("name", name.into()),
-        (
-            "type",
-            format!("Microsoft.ServiceBus/namespaces/{kind}").into(),
-        ),
-        ("location", "westeurope".into()),
-        ("properties", properties),
-    ])
-}
-
 /// Returns the name without the topic's.
 fn own_name(entity: &SharedEntity) -> String {
     match entity.path.topic() {
         Some((_, name)) => name.to_string(),
         None => entity.path.to_string(),
     }
-}
-
-fn show(namespace: &Namespace, entity: &SharedEntity, id: &str) -> Value {
-    let kind = match entity.kind {
-        EntityKind::Queue => "queues",
-        EntityKind::Topic => "topics",
-        EntityKind::Subscription => "topics/subscriptions",
-    };
-    envelope(
-        id,
-        &own_name(entity),
-        kind,
-        properties_of(namespace, entity),
-    )
 }
 
 fn properties_of(namespace: &Namespace, entity: &SharedEntity) -> Value {

@@ -5,6 +5,7 @@ use serde_json::Value;
 use servicebus_broker::Tier;
 
 use super::call::{Call, NAMESPACE};
+use super::resources::LOCATION;
 use super::{Answer, Refusal, member, object};
 use crate::admin::Frame;
 use crate::config::{Arm, NAMESPACE_NAMES, NamespaceConfig, is_namespace_name};
@@ -190,11 +191,19 @@ impl Call<'_> {
         self.shared.resources.keep();
     }
 
+    fn kept(&self, name: &str, key: &str) -> Option<Value> {
+        let described = self.shared.resources.described.lock();
+        described.get(&name.to_ascii_lowercase())?.get(key).cloned()
+    }
+
+    /// Returns the location of a namespace, which everything in it has too.
+    pub(crate) fn location(&self, name: &str) -> Value {
+        let kept = self.kept(name, "location");
+        kept.unwrap_or_else(|| LOCATION.into())
+    }
+
     fn show_namespace(&self, namespace: &Namespace, id: String) -> Value {
         let name = namespace.name();
-        let described = self.shared.resources.described.lock();
-        let own = described.get(&name.to_ascii_lowercase());
-        let kept = |key| own?.get(key).cloned();
         let at = Frame::of(namespace).milliseconds(namespace.started_at);
         let tier = match namespace.config.settings.tier {
             Tier::Basic => "Basic",
@@ -222,18 +231,18 @@ impl Call<'_> {
                 &mut properties
             };
             if tier == "Premium" || ![CAPACITY, PARTITIONS].contains(&key) {
-                above[key] = kept(key).unwrap_or_else(usual);
+                above[key] = self.kept(name, key).unwrap_or_else(usual);
             }
         }
         object([
             ("id", id.into()),
             ("name", name.into()),
             ("type", "Microsoft.ServiceBus/Namespaces".into()),
+            ("location", self.location(name)),
             (
-                "location",
-                kept("location").unwrap_or_else(|| "westeurope".into()),
+                "tags",
+                self.kept(name, "tags").unwrap_or_else(|| object([])),
             ),
-            ("tags", kept("tags").unwrap_or_else(|| object([]))),
             ("sku", sku),
             ("properties", properties),
         ])

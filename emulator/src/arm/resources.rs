@@ -10,7 +10,7 @@ use super::{Answer, Refusal, object};
 /// The id of the only subscription.
 const SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000000";
 const GROUP: &str = "emulator";
-const LOCATION: &str = "westeurope";
+pub(crate) const LOCATION: &str = "westeurope";
 /// The kinds of resources that are served.
 const KINDS: [&str; 8] = [
     "namespaces",
@@ -111,12 +111,8 @@ impl Call<'_> {
                 let entity = self.existing(&namespace, NAMESPACE + 3)?;
                 self.authorization(&namespace, Some(&entity), rest)
             }
-            ("GET", ["networkrulesets"]) => {
-                Ok(list(vec![network_rules(&self.id_of(NAMESPACE + 1))]))
-            }
-            ("GET", ["networkrulesets", "default"]) => {
-                Ok(Answer::ok(network_rules(&self.id_of(NAMESPACE + 1))))
-            }
+            ("GET", ["networkrulesets"]) => Ok(list(vec![self.network_rules()])),
+            ("GET", ["networkrulesets", "default"]) => Ok(Answer::ok(self.network_rules())),
             (
                 "GET",
                 [
@@ -294,24 +290,16 @@ fn operations() -> Vec<Value> {
     all
 }
 
-fn network_rules(namespace: &str) -> Value {
-    object([
-        ("id", format!("{namespace}/networkRuleSets/default").into()),
-        ("name", "default".into()),
-        (
-            "type",
-            "Microsoft.ServiceBus/namespaces/networkRuleSets".into(),
-        ),
-        ("location", LOCATION.into()),
-        (
-            "properties",
-            object([
-                ("publicNetworkAccess", "Enabled".into()),
-                ("defaultAction", "Allow".into()),
-                ("virtualNetworkRules", Value::Array(Vec::new())),
-                ("ipRules", Value::Array(Vec::new())),
-                ("trustedServiceAccessEnabled", false.into()),
-            ]),
-        ),
-    ])
+impl Call<'_> {
+    fn network_rules(&self) -> Value {
+        let id = format!("{}/networkRuleSets/default", self.id_of(NAMESPACE + 1));
+        let properties = object([
+            ("publicNetworkAccess", "Enabled".into()),
+            ("defaultAction", "Allow".into()),
+            ("virtualNetworkRules", Value::Array(Vec::new())),
+            ("ipRules", Value::Array(Vec::new())),
+            ("trustedServiceAccessEnabled", false.into()),
+        ]);
+        self.envelope(&id, "default", "networkRuleSets", properties)
+    }
 }

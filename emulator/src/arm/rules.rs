@@ -7,7 +7,7 @@ use servicebus_broker::filter::{Filter, Parameters, Rule, SqlFilter};
 use servicebus_broker::{ChangeRuleError, Entity, EntityPath, RuleChange};
 
 use super::call::{Call, NAMESPACE};
-use super::entities::{bad_request, envelope, method_not_allowed, not_found};
+use super::entities::{bad_request, method_not_allowed, not_found};
 use super::{Answer, Refusal, member};
 use crate::import::rule;
 use crate::namespace::{Namespace, SharedEntity};
@@ -29,7 +29,7 @@ impl Call<'_> {
         let Some(name) = self.path.get(NAMESPACE + 6) else {
             return match method {
                 "GET" => self.page(&all(), |rule| {
-                    show(&format!("{}/{}", self.id(), rule.name), rule)
+                    self.show_rule(&format!("{}/{}", self.id(), rule.name), rule)
                 }),
                 other => Err(method_not_allowed(other, "GET")),
             };
@@ -39,7 +39,7 @@ impl Call<'_> {
                 let all = all();
                 let found = all.iter().find(|rule| rule.name.eq_ignore_ascii_case(name));
                 let found = found.ok_or_else(|| not_found(&self.id()))?;
-                Ok(Answer::ok(show(&self.id(), found)))
+                Ok(Answer::ok(self.show_rule(&self.id(), found)))
             }
             "PUT" => {
                 self.shared.resources.check(&self.id(), false)?;
@@ -98,15 +98,11 @@ impl Call<'_> {
             // It may have been removed meanwhile, with the same result.
             let _ = namespace.change_rules(topic, path, RuleChange::Remove(DEFAULT.to_owned()));
         }
-        Ok(Answer::ok(show(&self.id(), &rule)))
+        Ok(Answer::ok(self.show_rule(&self.id(), &rule)))
     }
-}
 
-fn show(id: &str, rule: &Rule) -> Value {
-    envelope(
-        id,
-        &rule.name,
-        "topics/subscriptions/rules",
-        rule::write(rule),
-    )
+    fn show_rule(&self, id: &str, rule: &Rule) -> Value {
+        let kind = "topics/subscriptions/rules";
+        self.envelope(id, &rule.name, kind, rule::write(rule))
+    }
 }

@@ -165,6 +165,28 @@ fn namespaces_are_created_tagged_and_deleted_by_arm() {
 }
 
 #[test]
+fn a_second_namespace_answers_for_the_well_known_key_and_shows_its_location_in_its_resources() {
+    let manager = Manager::with_queues(&["q"]);
+    let namespace = format!("{GROUP}/providers/Microsoft.ServiceBus/namespaces/second");
+    let ask = |method: &str, rest: &str, body: Option<Value>| {
+        let (status, shown) = manager.at(method, &format!("{namespace}{rest}?{VERSION}"), body);
+        assert_eq!(status, 200, "{shown}");
+        shown
+    };
+    ask("PUT", "", Some(json!({"location": "northeurope"})));
+    let key = "/authorizationRules/RootManageSharedAccessKey";
+    let keys = ask("POST", &format!("{key}/listKeys"), None);
+    assert_eq!(keys["keyName"], "RootManageSharedAccessKey-second");
+    for resource in [
+        ask("PUT", "/queues/orders", Some(json!({}))),
+        ask("GET", key, None),
+        ask("GET", "/networkRuleSets/default", None),
+    ] {
+        assert_eq!(resource["location"], "northeurope", "{resource}");
+    }
+}
+
+#[test]
 fn the_arm_and_jwt_settings_of_a_namespace_apply_to_arm_requests() {
     for (block, bearer, status) in [
         (r#""Arm":"off""#, "anyone", 403),
