@@ -94,7 +94,9 @@ class Layout(unittest.TestCase):
 
 
 class Library(unittest.TestCase):
-    """Tests that use the package."""
+    """Tests that use the package, by default with Mono and NUnit 2."""
+
+    RUN = ["mono", "Waiting.exe"]
 
     def setUp(self) -> None:
         self.directory = Path(tempfile.mkdtemp(dir=PACKAGE.parent))
@@ -115,13 +117,13 @@ class Library(unittest.TestCase):
         self.assertRegex(output, r"Tests run: \d\d, Errors: 0, Failures: 0")
 
     def test_the_first_test_of_the_readme_passes(self) -> None:
-        self.write("First.cs", without_await_using(SNIPPETS[0]))
+        self.write("First.cs", self.csharp(SNIPPETS[0]))
         self.build("First.dll", self.output / "First.cs", HERE / "Azure.cs")
         output = self.nunit("First.dll")
         self.assertIn("Tests run: 1, Errors: 0, Failures: 0", output)
 
     def test_a_failing_test_shows_its_timeline(self) -> None:
-        self.write("Red.cs", f"{USING}public class Red\n{{\n{without_await_using(SNIPPETS[1])}}}\n")
+        self.write("Red.cs", f"{USING}public class Red\n{{\n{self.csharp(SNIPPETS[1])}}}\n")
         self.build("Red.dll", self.output / "Red.cs", HERE / "Azure.cs")
         output = self.nunit("Red.dll")
         self.assertIn("Tests run: 1, Errors: 1, Failures: 0", output)
@@ -134,7 +136,7 @@ class Library(unittest.TestCase):
     def test_other_snippets_of_the_readme_compile_and_run(self) -> None:
         topology, faults = SNIPPETS[2:]
         test = f"[Test] public async Task It()\n{{\n{indent(topology + faults, '    ')}}}\n"
-        self.write("Others.cs", without_await_using(f"{USING}public class Others\n{{\n{test}}}\n"))
+        self.write("Others.cs", self.csharp(f"{USING}public class Others\n{{\n{test}}}\n"))
         self.build("Others.dll", self.output / "Others.cs", HERE / "Azure.cs")
         output = self.nunit("Others.dll")
         self.assertEqual(output.count("a fault never fired: "), 3, output)
@@ -153,8 +155,9 @@ class Library(unittest.TestCase):
     def test_without_a_program_the_error_says_how_to_build_one(self) -> None:
         self.program()
         shutil.rmtree(self.output / "runtimes")
-        mono = shutil.which("mono")
-        ended = subprocess.run([mono, "Waiting.exe"], cwd=self.output, env={"PATH": "/nowhere"}, capture_output=True, text=True)
+        command = [shutil.which(self.RUN[0]), *self.RUN[1:]]
+        environment = {**os.environ, "PATH": "/nowhere"}
+        ended = subprocess.run(command, cwd=self.output, env=environment, capture_output=True, text=True)
         self.assertNotEqual(ended.returncode, 0)
         self.assertIn(
             f"this package has no emulator for {PLATFORM}, and PATH has none: build it with "
@@ -170,7 +173,7 @@ class Library(unittest.TestCase):
         environment = {**os.environ, "SERVICEBUS_EMULATOR_BIN": str(other)}
         # The timeout is shorter than the sleep, for which a run that hangs would wait.
         ended = subprocess.run(
-            ["mono", "Waiting.exe"], cwd=self.output, env=environment, capture_output=True, text=True, timeout=SECONDS
+            self.RUN, cwd=self.output, env=environment, capture_output=True, text=True, timeout=SECONDS
         )
         self.assertNotEqual(ended.returncode, 0)
         self.assertIn("the emulator did not start: wrong", ended.stdout + ended.stderr)
@@ -187,8 +190,7 @@ class Library(unittest.TestCase):
 
     def starts(self, end: signal.Signals = signal.SIGKILL, **environment: str) -> None:
         """Runs that program until it has a namespace, and ends it; the emulator must end, too."""
-        command = ["mono", "Waiting.exe"]
-        run = subprocess.Popen(command, cwd=self.output, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True)
+        run = subprocess.Popen(self.RUN, cwd=self.output, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True)
         try:
             endpoint = re.match(r"Endpoint=sb://([^;]*);", run.stdout.readline())
             self.assertIsNotNone(endpoint)
@@ -200,6 +202,9 @@ class Library(unittest.TestCase):
         finally:
             run.kill()
             run.communicate(timeout=SECONDS)
+
+    def csharp(self, text: str) -> str:
+        return without_await_using(text)
 
     def write(self, name: str, text: str) -> None:
         (self.output / name).write_text(text)
