@@ -32,6 +32,10 @@ namespace ServiceBus.Testing
         internal static string Write(object value) =>
             value == null ? "null"
             : value is string text ? $"\"{Regex.Replace(text, "[\\x00-\\x1f\"\\\\]", Escape)}\""
+            : value is char || value is Guid || value is Uri ? Write(value.ToString())
+            : value is Enum constant ? constant.ToString("d")
+            : value is DateTime local ? Write(new DateTimeOffset(local))
+            : value is double || value is float ? ((IFormattable)value).ToString("R", CultureInfo.InvariantCulture)
             : value is IConvertible plain ? plain.ToString(CultureInfo.InvariantCulture).ToLowerInvariant()
             : value is TimeSpan span ? Write(span.TotalSeconds)
             : value is DateTimeOffset time ? Write(time.UtcDateTime.ToString("o", CultureInfo.InvariantCulture))
@@ -39,15 +43,18 @@ namespace ServiceBus.Testing
             : value is TextMatch match ? Write(match.Encoded)
             : value is Entity entity ? Write(entity.Properties)
             : value is Rule rule ? Write(rule.Encoded())
-            : value is IEnumerable items && !(value is IDictionary<string, object>) ? $"[{Joined(items.Cast<object>().Select(Write))}]"
+            : value is IEnumerable items && !IsMap(value) ? $"[{Joined(items.Cast<object>().Select(Write))}]"
             : $"{{{Joined(Members(value).Select(each => $"{Write(each.Key)}:{Write(each.Value)}"))}}}";
 
         /// <summary>The members of an object that are not null, by their names.</summary>
         internal static Dictionary<string, object> Given(object value) =>
             Members(value).Where(each => each.Value != null).ToDictionary(each => each.Key, each => each.Value);
 
+        private static bool IsMap(object value) => value is IDictionary || value is IDictionary<string, object>;
+
         private static IDictionary<string, object> Members(object value) =>
             value as IDictionary<string, object>
+            ?? (value as IDictionary)?.Keys.Cast<object>().ToDictionary(each => $"{each}", each => ((IDictionary)value)[each])
             ?? value.GetType().GetProperties().ToDictionary(each => each.Name, each => each.GetValue(value, null));
 
         private static string Escape(Match character) => $"\\u{(int)character.Value[0]:x4}";

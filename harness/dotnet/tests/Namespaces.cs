@@ -383,6 +383,31 @@ public class Namespaces
     }
 
     [Test]
+    public async Task ValuesOfDotNetReachTheEmulatorAsJson()
+    {
+        var values = new
+        {
+            id = new Guid("0123abcd-0000-0000-0000-000000000017"),
+            day = DayOfWeek.Friday,
+            grade = 'a',
+            ratio = 0.1 + 0.2,
+            due = new DateTime(2030, 1, 2, 3, 4, 5, DateTimeKind.Utc),
+            page = new Uri("http://orders/17"),
+        };
+        var sql = "id = '0123abcd-0000-0000-0000-000000000017' AND day = 5 AND grade = 'a' AND due = '2030-01-02T03:04:05.0000000Z'"
+            + " AND ratio = 0.30000000000000004 AND page = 'http://orders/17'";
+        var rules = new[] { new Rule("object") { Sql = sql }, new Rule("dictionary") { Sql = "price = 12" } };
+        var subscription = new Subscription("s") { Rules = { rules[0], rules[1] } };
+        await With(new Topology { Topics = { new Topic("t") { Subscriptions = { subscription } } } }, async servicebus =>
+        {
+            var told = (await servicebus.ExplainAsync("t/Subscriptions/s", values))["object"];
+            Assert.That(told.Matched, told.Expression);
+            var prices = new Dictionary<string, int> { ["price"] = 12 };
+            Assert.That((await servicebus.ExplainAsync("t/Subscriptions/s", prices))["dictionary"].Matched);
+        });
+    }
+
+    [Test]
     public async Task AnEmulatorThatDiesHasAReadableError()
     {
         var emulator = await EmulatorProcess.StartAsync("--tier", "premium");
