@@ -41,6 +41,11 @@ WAITING = """
         }
     }
 """
+PROJECT = """<Project DefaultTargets="Show" xmlns="http://schemas.microsoft.com/developer/msbuild/2003">
+  <Import Project="build/ServiceBus.Testing.targets" />
+  <Target Name="Show"><Message Importance="high" Text="copied: @(None)." /></Target>
+</Project>
+"""
 
 
 class Layout(unittest.TestCase):
@@ -84,6 +89,15 @@ class Layout(unittest.TestCase):
             self.assertTrue(Path("x" + Path(name).name).suffix[1:] in extensions or f"/{name}" in parts, name)
 
     def test_its_targets_copy_the_programs(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            self.archive.extractall(directory)
+            project = Path(directory, "T.proj")
+            project.write_text(PROJECT)
+            ended = subprocess.run(["xbuild", "/nologo", project], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            for program in (name for name in self.names if name.startswith("runtimes/")):
+                self.assertRegex(ended.stdout, f"copied: .*{re.escape(program)}")
+
+    def test_its_targets_name_the_programs(self) -> None:
         for folder in ("build", "buildTransitive"):
             [copied] = self.xml(f"{folder}/ServiceBus.Testing.targets").iter("{http://schemas.microsoft.com/developer/msbuild/2003}None")
             pattern = copied.get("Include").replace("$(MSBuildThisFileDirectory)", f"{folder}/")
