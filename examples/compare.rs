@@ -45,8 +45,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     })
 }
 
-fn target(said: &str, side: &str) -> Target {
-    match said {
+fn target(argument: &str, side: &str) -> Target {
+    match argument {
         "emulator" => Target::emulator(),
         "process" => Target::process(),
         binary if Path::new(binary).is_file() => {

@@ -185,9 +185,9 @@ mod tests {
         assert_eq!(format!("{token:?}"), "ControlToken(..)");
         for wrong in ["", "a b", "gehe\u{ef}m", "a\r\nb", "a,b"] {
             let error = wrong.parse::<ControlToken>().unwrap_err();
-            let told = format!("{error} {error:?}");
-            assert!(told.starts_with("allowed: letters"), "{told}");
-            assert!(wrong.is_empty() || !told.contains(wrong), "{told}");
+            let text = format!("{error} {error:?}");
+            assert!(text.starts_with("allowed: letters"), "{text}");
+            assert!(wrong.is_empty() || !text.contains(wrong), "{text}");
         }
     }
 }

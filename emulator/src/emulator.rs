@@ -214,7 +214,7 @@ fn share(
 ) -> Result<Shared, StartError> {
     let access = access(&options, endpoints);
     let names = names(&options.config);
-    options.tls.names = asked_for(&options, endpoints);
+    options.tls.names = certificate_names(&options, endpoints);
     let real = RealClock::start(options.wall_clock);
     let data = options.data.as_ref().map(|data| data.directory.clone());
     let tls = Tls::new(options.tls, data, names, real.unix_seconds());
@@ -346,7 +346,7 @@ fn access(options: &Options, endpoints: Endpoints) -> Access {
 }
 
 /// Returns the host names and addresses by which the options let clients reach the emulator.
-fn asked_for(options: &Options, endpoints: Endpoints) -> Vec<String> {
+fn certificate_names(options: &Options, endpoints: Endpoints) -> Vec<String> {
     let namespaces = options.config.namespaces.iter();
     let addresses =
         namespaces.filter_map(|namespace| Some(namespace.address.as_ref()?.to_string()));

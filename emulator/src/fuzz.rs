@@ -44,7 +44,7 @@ pub fn manage(
         ahead: 0,
         host: HOST,
         receiver_id: servicebus_broker::ReceiverId(1),
-        asked_by: None,
+        requested_by: None,
         browses: false,
         destination: None,
         transaction: None,

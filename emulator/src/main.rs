@@ -207,18 +207,18 @@ async fn stdin_closed() {
 
 /// Sets up the log by the environment, if `variables` are read; an error describes an invalid filter.
 fn log_to_stderr(variables: bool) -> Result<(), String> {
-    let asked = std::env::var_os(LOG_VARIABLE);
-    let asked = asked.filter(|asked| variables && !asked.is_empty());
-    let asked = asked.map_or_else(
+    let variable = std::env::var_os(LOG_VARIABLE);
+    let variable = variable.filter(|variable| variables && !variable.is_empty());
+    let variable = variable.map_or_else(
         || "warn".into(),
-        |asked| asked.to_string_lossy().into_owned(),
+        |variable| variable.to_string_lossy().into_owned(),
     );
-    let directives = asked.split(',').map(str::trim);
+    let directives = variable.split(',').map(str::trim);
     let directives = Vec::from_iter(directives.filter(|directive| !directive.is_empty()));
     let filter = directives.join(",").parse::<Targets>();
     let filter = filter.map_err(|error| {
         format!(
-            "{LOG_VARIABLE} is {asked:?}: {error}; allowed: off, error, warn, info, debug or trace, also for single \
+            "{LOG_VARIABLE} is {variable:?}: {error}; allowed: off, error, warn, info, debug or trace, also for single \
              targets, as in servicebus_emulator=debug"
         )
     })?;

@@ -230,8 +230,8 @@ mod tests {
         assert_eq!(*connected.borrow(), 0);
         let failures = shared.namespaces.failures().all();
         let reasons: Vec<_> = failures.iter().map(|failure| &*failure.reason).collect();
-        let told = "the connection from 127.0.0.1:7: panicked: on purpose";
-        assert_eq!(reasons, [told]);
+        let expected = "the connection from 127.0.0.1:7: panicked: on purpose";
+        assert_eq!(reasons, [expected]);
         emulator.idle_for(Duration::from_millis(1)).await;
     }
 

@@ -81,12 +81,12 @@ mod tests {
                 while thread_time() - began < long {}
             };
             watched("a task", &failures, task).await;
-            let told = failures.all().into_iter();
-            Vec::from_iter(told.map(|Failure { reason, .. }| reason))
+            let failed = failures.all().into_iter();
+            Vec::from_iter(failed.map(|Failure { reason, .. }| reason))
         };
         assert_eq!(poll(true).await, ["a test: panicked: on purpose"]);
-        let told = poll(false).await;
-        assert_eq!(told.len(), 2);
-        assert!(told[1].starts_with("a task took "), "{told:?}");
+        let failed = poll(false).await;
+        assert_eq!(failed.len(), 2);
+        assert!(failed[1].starts_with("a task took "), "{failed:?}");
     }
 }

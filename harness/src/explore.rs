@@ -195,8 +195,8 @@ impl Explore {
         F: AsyncFn(&Run) -> R + Send + Sync + 'static,
         R: Passes,
     {
-        let said = env::var(EXPLORE_VARIABLE).ok();
-        let only = match said.as_deref() {
+        let variable = env::var(EXPLORE_VARIABLE).ok();
+        let only = match variable.as_deref() {
             None | Some("") => None,
             Some("off") => {
                 self.budget = 0;

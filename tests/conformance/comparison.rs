@@ -67,10 +67,10 @@ async fn the_suite_runs_in_an_existing_namespace() {
         .partition(|case| case.unchecked.is_empty());
     assert!(checked.len() > unchecked.len(), "{printed}");
     // A setting that only an emulator has cannot be made there; that is told by the name of the case.
-    let told = "could not check";
+    let reason = "could not check";
     let setting = "conformance::forwarding::failed_forwards_can_use_the_dead_letter_queue at namespace: the topology has settings";
     assert!(
-        printed.contains(told) && printed.contains(setting),
+        printed.contains(reason) && printed.contains(setting),
         "{printed}"
     );
     let left = elsewhere.queue("orders").counts().result().await;

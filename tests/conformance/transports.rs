@@ -112,10 +112,10 @@ async fn through(transport: Transport) {
         .stdin(Stdio::null())
         .kill_on_drop(true);
     let output = command.output().await.expect("the executable starts again");
-    let said = String::from_utf8_lossy(&output.stdout);
+    let stdout = String::from_utf8_lossy(&output.stdout);
     assert!(
-        output.status.success() && !said.contains(" 0 passed"),
-        "{transport:?}:\n{said}{}",
+        output.status.success() && !stdout.contains(" 0 passed"),
+        "{transport:?}:\n{stdout}{}",
         String::from_utf8_lossy(&output.stderr)
     );
 }

@@ -186,8 +186,8 @@ fn an_invalid_file_ends_the_container_with_the_reasons() {
         &image(),
     ]);
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.starts_with("/nowhere.json"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.starts_with("/nowhere.json"), "{stderr}");
 }
 
 #[test]

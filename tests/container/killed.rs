@@ -34,8 +34,8 @@ impl RunningTest {
     /// What it says after these words.
     fn wait_for_output(&mut self, words: &str) -> String {
         let mut lines = self.lines.by_ref().map(Result::unwrap);
-        let said = lines.find_map(|line| Some(line.split_once(words)?.1.to_owned()));
-        said.unwrap_or_else(|| panic!("it ends without {words:?}"))
+        let found = lines.find_map(|line| Some(line.split_once(words)?.1.to_owned()));
+        found.unwrap_or_else(|| panic!("it ends without {words:?}"))
     }
 }
 
@@ -70,10 +70,10 @@ fn a_killed_container_is_named_by_the_next_operation() {
     let containers = containers_of(&test.run);
     docker(&["kill", &containers[0]]);
     writeln!(test.process.stdin.as_mut().unwrap()).unwrap();
-    let said = test.wait_for_output("error: ");
+    let found = test.wait_for_output("error: ");
     assert!(
-        said.contains("the emulator's container has ended"),
-        "{said}"
+        found.contains("the emulator's container has ended"),
+        "{found}"
     );
 }
 
@@ -84,8 +84,8 @@ async fn use_a_namespace() {
     let orders = servicebus.queue("orders");
     orders.send("hello").await;
     println!("\nready");
-    let told = tokio::task::spawn_blocking(|| std::io::stdin().read_line(&mut String::new()));
-    told.await.unwrap().unwrap();
+    let closed = tokio::task::spawn_blocking(|| std::io::stdin().read_line(&mut String::new()));
+    closed.await.unwrap().unwrap();
     let error = orders.counts().result().await.unwrap_err();
     println!("error: {}", error.to_string().replace('\n', " "));
 }

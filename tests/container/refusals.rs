@@ -32,7 +32,7 @@ fn a_missing_engine_is_reported() {
         return built::run_child(start());
     }
     // The port of TCPMUX, where no program listens.
-    let said = refusal(
+    let refused = refusal(
         "refusals::a_missing_engine_is_reported",
         "DOCKER_HOST",
         "tcp://127.0.0.1:1",
@@ -41,15 +41,15 @@ fn a_missing_engine_is_reported() {
         "no container engine answers at tcp://127.0.0.1:1: ",
         "install and start Docker, or name another engine in DOCKER_HOST",
     ] {
-        assert!(said.contains(words), "{words:?} is not in {said}");
+        assert!(refused.contains(words), "{words:?} is not in {refused}");
     }
-    let said = refusal(
+    let refused = refusal(
         "refusals::a_missing_engine_is_reported",
         "DOCKER_HOST",
         "unix:///nowhere.sock",
     );
     let words = "no container engine answers at unix:///nowhere.sock: ";
-    assert!(said.contains(words), "{said}");
+    assert!(refused.contains(words), "{refused}");
 }
 
 #[test]
@@ -58,13 +58,13 @@ fn a_missing_image_is_reported() {
         return built::run_child(start());
     }
     let missing = "127.0.0.1:1/nobody/emulator:1";
-    let said = refusal(
+    let refused = refusal(
         "refusals::a_missing_image_is_reported",
         "SERVICEBUS_EMULATOR_IMAGE",
         missing,
     );
     let words = "the image 127.0.0.1:1/nobody/emulator:1, named by SERVICEBUS_EMULATOR_IMAGE, does not exist locally and cannot be pulled: ";
-    assert!(said.contains(words), "{said}");
+    assert!(refused.contains(words), "{refused}");
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn an_image_of_another_version_is_reported() {
     }
     let relabelled = RelabelledImage::new("9.9.9");
     let test = "refusals::an_image_of_another_version_is_reported";
-    let said = refusal(test, "SERVICEBUS_EMULATOR_IMAGE", &relabelled.0);
+    let refused = refusal(test, "SERVICEBUS_EMULATOR_IMAGE", &relabelled.0);
     for words in [
         &format!(
             "the image {} is version 9.9.9, this harness needs ",
@@ -82,7 +82,7 @@ fn an_image_of_another_version_is_reported() {
         ),
         "run `emulator/image/build`",
     ] {
-        assert!(said.contains(words), "{words:?} is not in {said}");
+        assert!(refused.contains(words), "{words:?} is not in {refused}");
     }
 }
 

@@ -3,7 +3,6 @@
 
 #![expect(clippy::large_futures, reason = "the futures of the SDK are")]
 
-mod asked;
 mod connections;
 mod examples;
 mod handling;
@@ -13,6 +12,7 @@ mod order;
 mod page;
 mod sending;
 mod sessions;
+mod settings;
 mod support;
 mod transactions;
 mod virtual_time;

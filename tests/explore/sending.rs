@@ -149,11 +149,13 @@ fn trusts_the_ok_of_a_send_that_the_sdk_has_retried() {
 fn a_refused_send_that_is_not_repeated_is_reported() {
     let bug = Some(Bug::TrustsRetries);
     let busy = events(bug).effects([Effect::ServerBusy]);
-    let said = busy.result(relaying(bug));
-    let told = "it was not sent again: its sender gave up, or got a success";
+    let result = busy.result(relaying(bug));
+    let expected = "it was not sent again: its sender gave up, or got a success";
     assert!(
-        said.as_ref().is_err_and(|said| said.contains(told)),
-        "{said:?}"
+        result
+            .as_ref()
+            .is_err_and(|result| result.contains(expected)),
+        "{result:?}"
     );
 }
 

@@ -38,11 +38,11 @@ async fn happened(run: &Run, computes: Duration) -> Vec<String> {
     run.wait_idle().await;
     let timeline = run.timeline(&run.queue("orders")).await;
     let events = timeline.events().iter();
-    let told = events.map(|event| {
+    let lines = events.map(|event| {
         let id = event.message_id.as_deref().unwrap_or_default();
         format!("{:.3} {} {id}", event.offset, event.kind.name())
     });
-    told.collect()
+    lines.collect()
 }
 
 /// With `SERVICEBUS_EXPLORE_REPEAT=20,50,100` a thousand runs.

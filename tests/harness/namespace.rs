@@ -65,8 +65,8 @@ impl ExternalNamespace {
     }
 
     async fn assert_passes(&self) {
-        let (succeeded, said) = output(self.command()).await;
-        assert!(succeeded, "{said}");
+        let (succeeded, output_text) = output(self.command()).await;
+        assert!(succeeded, "{output_text}");
     }
 
     /// Whether the emulator has a queue of this name.
@@ -89,8 +89,11 @@ impl Drop for ExternalNamespace {
 async fn output(mut command: Command) -> (bool, String) {
     let output = tokio::task::spawn_blocking(move || command.output());
     let output = output.await.unwrap().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.success(), String::from_utf8(said).unwrap())
+    let output_text = [output.stdout, output.stderr].concat();
+    (
+        output.status.success(),
+        String::from_utf8(output_text).unwrap(),
+    )
 }
 
 /// Runs the part of the test in a child, else the test around it.
@@ -266,15 +269,15 @@ fn uncheckable_assertions_are_skipped_and_reported_on_request() {
     with_child(test, skips, async |external| {
         let mut command = external.command();
         command.env(UNCHECKED_VARIABLE, "skip");
-        let (succeeded, said) = output(command).await;
-        assert!(succeeded, "{said}");
+        let (succeeded, output_text) = output(command).await;
+        assert!(succeeded, "{output_text}");
         let expected = [
             "SERVICEBUS_HARNESS_UNCHECKED: 2 assertions skipped\n",
             "  Completed of orders: ",
             "  MessageCount of orders: ",
         ];
         for expected in expected {
-            assert!(said.contains(expected), "{said}");
+            assert!(output_text.contains(expected), "{output_text}");
         }
     });
 }
@@ -290,12 +293,12 @@ fn the_leak_check_covers_entities_of_the_test() {
     with_child(test, leaks, async |external| {
         let theirs = external.servicebus.create_queue(Queue::new("theirs"));
         theirs.await.send("kept").await;
-        let (succeeded, said) = output(external.command()).await;
-        assert!(!succeeded, "{said}");
+        let (succeeded, output_text) = output(external.command()).await;
+        assert!(!succeeded, "{output_text}");
         let expected = "orders: expected no messages when the test ended, found 1 active";
-        assert!(said.contains(expected), "{said}");
+        assert!(output_text.contains(expected), "{output_text}");
         for unknown in ["timeline of", "was ever sent", "theirs"] {
-            assert!(!said.contains(unknown), "{said}");
+            assert!(!output_text.contains(unknown), "{output_text}");
         }
         assert!(!external.has("orders").await, "orders was left");
         assert!(external.has("theirs").await, "theirs was removed");

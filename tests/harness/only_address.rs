@@ -41,10 +41,10 @@ pub(crate) fn in_both_modes(test: &str) -> Vec<(Ipv4Addr, String)> {
     let played = [Mode::InProcess, Mode::Process].map(|mode| {
         let address = any_address();
         let output = again(test, address, mode).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         let rendered = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{mode}: {rendered}\n{said}");
-        (address, said)
+        assert!(output.status.success(), "{mode}: {rendered}\n{stderr}");
+        (address, stderr)
     });
     played.to_vec()
 }
@@ -70,11 +70,11 @@ fn the_namespaces_of_a_process_share_an_emulator_and_are_isolated() {
     let played = in_both_modes(
         "harness::only_address::the_namespaces_of_a_process_share_an_emulator_and_are_isolated",
     );
-    for (address, said) in played {
+    for (address, stderr) in played {
         let words = format!(
             "servicebus-harness: SERVICEBUS_HARNESS_ADDRESS is {address}: the namespaces of this process share one emulator there, and one process at a time uses it"
         );
-        assert_eq!(said.matches(&words).count(), 1, "{said}");
+        assert_eq!(stderr.matches(&words).count(), 1, "{stderr}");
     }
 }
 
@@ -167,9 +167,9 @@ fn processes_use_the_address_one_at_a_time() {
     };
     for test in modes.map(start) {
         let output = test.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
+        let stderr = String::from_utf8_lossy(&output.stderr);
         let rendered = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{rendered}\n{said}");
+        assert!(output.status.success(), "{rendered}\n{stderr}");
     }
 }
 

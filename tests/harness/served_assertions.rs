@@ -45,9 +45,9 @@ async fn same(
     expectation: impl IntoFuture<Output = Result<(), AssertionFailed>>,
     request: Value,
 ) {
-    let said = expectation.into_future().await;
-    let said = said.expect_err("it fails").to_string();
-    assert_eq!(served(servicebus, request).await, said);
+    let failure = expectation.into_future().await;
+    let failure = failure.expect_err("it fails").to_string();
+    assert_eq!(served(servicebus, request).await, failure);
 }
 
 /// Queues, a topic and sessions, to which everything has happened.

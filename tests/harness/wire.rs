@@ -79,7 +79,7 @@ async fn a_refused_client() {
 async fn two_runs_are_equal() {
     let comparison = compared("a_silent_client", &Target::emulator(), &Target::emulator());
     assert!(comparison.is_as_known(), "{comparison}");
-    let said = comparison.to_string();
+    let rendered = comparison.to_string();
     for expected in [
         "  on the wire: connection\n    SASL mechanisms array [",
         "  on the wire: receiver of amqp://<host>/orders\n    attached: ",
@@ -87,7 +87,10 @@ async fn two_runs_are_equal() {
         "  on the wire: sender to amqp://<host>/orders\n    sent; accepted ",
         "    request com.microsoft:peek-message; {statusCode: int",
     ] {
-        assert!(said.contains(expected), "{expected} is not in {said}");
+        assert!(
+            rendered.contains(expected),
+            "{expected} is not in {rendered}"
+        );
     }
 }
 

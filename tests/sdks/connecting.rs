@@ -117,11 +117,11 @@ class Snippet {
 
     /** Where its administration client goes, which the page says. */
     private static void administrate(String connectionString) {
-        var asked = new AtomicReference<URL>();
+        var requested = new AtomicReference<URL>();
         var client = new ServiceBusAdministrationClientBuilder()
                 .connectionString(connectionString)
                 .addPolicy((context, next) -> {
-                    asked.set(context.getHttpRequest().getUrl());
+                    requested.set(context.getHttpRequest().getUrl());
                     return Mono.error(new IllegalStateException("it goes nowhere"));
                 })
                 .buildClient();
@@ -130,8 +130,8 @@ class Snippet {
         } catch (IllegalStateException nowhere) {
             // As it should be.
         }
-        if (!asked.get().getProtocol().equals("https") || asked.get().getPort() != -1) {
-            throw new IllegalStateException(asked.get() + " is not at 443");
+        if (!requested.get().getProtocol().equals("https") || requested.get().getPort() != -1) {
+            throw new IllegalStateException(requested.get() + " is not at 443");
         }
     }
 }

@@ -125,12 +125,12 @@ async fn assert_handshakes(language: &str, refusal: Option<&str>, program: impl 
             .arg(&certificate)
             .arg(&key);
         let output = command.arg(name).output().await.expect("it runs");
-        let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        let stdout = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         let expected = match is_believed {
             true => "trusted",
             false => refusal.unwrap_or("trusted"),
         };
-        assert_eq!(said, expected, "{name}: {output:?}");
+        assert_eq!(stdout, expected, "{name}: {output:?}");
     }
     fs::remove_dir_all(&directory).expect("it can be removed");
 }

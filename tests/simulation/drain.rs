@@ -150,7 +150,7 @@ async fn drain_sessions(world: &Arc<World>, client: &mut Client, expected: u64) 
             break;
         };
         world.ledger.holds(link, &session, until);
-        world.ledger.asks(link, CREDIT);
+        world.ledger.grant_credit(link, CREDIT);
         receiver
             .set_credit(CREDIT)
             .await

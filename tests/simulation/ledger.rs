@@ -119,7 +119,7 @@ struct Link {
     credit: u32,
     /// Since when there is credit and the client waits; none while it does something else.
     waits_since: Option<i64>,
-    asked: i64,
+    requested_at: i64,
     ended: Option<(i64, u32)>,
     session: Option<(String, i64)>,
 }

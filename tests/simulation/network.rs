@@ -56,7 +56,7 @@ struct Connection {
     /// When the emulator gave it up.
     server_gone: Option<Instant>,
     /// Since when its client asks without pause, and how often it did.
-    asks: Option<(Instant, u32)>,
+    requests: Option<(Instant, u32)>,
 }
 
 /// What is on its way in one direction.
@@ -316,12 +316,12 @@ impl Connection {
     /// Whether the client asks without pause: what is on its way arrives now, and if nothing ever comes the connection
     /// is cut.
     fn is_asked_without_pause(&mut self, now: Instant) -> bool {
-        let asked = match self.asks {
-            Some((at, asked)) if at == now => asked + 1,
+        let count = match self.requests {
+            Some((at, count)) if at == now => count + 1,
             _ => 1,
         };
-        self.asks = Some((now, asked));
-        if !asked.is_multiple_of(REQUESTS_WITHOUT_PAUSE) {
+        self.requests = Some((now, count));
+        if !count.is_multiple_of(REQUESTS_WITHOUT_PAUSE) {
             return false;
         }
         for way in &mut self.ways {
@@ -332,7 +332,7 @@ impl Connection {
             way.held = None;
             way.ends = way.ends.map(|at| at.min(now));
             way.reset = way.reset.map(|at| at.min(now));
-            if asked >= MAX_REQUESTS_WITHOUT_PAUSE {
+            if count >= MAX_REQUESTS_WITHOUT_PAUSE {
                 self.abnormal_since.get_or_insert(now);
                 way.reset = Some(now);
             }

@@ -62,7 +62,7 @@ impl Receiving {
     }
 
     pub(crate) async fn ask(&mut self, credit: u32) -> Exchange<()> {
-        self.world.ledger.asks(self.link, credit);
+        self.world.ledger.grant_credit(self.link, credit);
         within("flow", self.receiver.set_credit(credit)).await
     }
 

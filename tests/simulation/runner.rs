@@ -112,12 +112,12 @@ pub(crate) fn run(wanted: &Wanted) -> ExitCode {
     let preload = preload();
     if wanted.is_verbose {
         return match run_seed(wanted.from, preload.as_deref(), true) {
-            Ok(said) => {
-                println!("{said}");
+            Ok(stdout) => {
+                println!("{stdout}");
                 ExitCode::SUCCESS
             }
-            Err(said) => {
-                println!("{said}");
+            Err(stdout) => {
+                println!("{stdout}");
                 ExitCode::FAILURE
             }
         };
@@ -137,7 +137,7 @@ pub(crate) fn run(wanted: &Wanted) -> ExitCode {
                     }
                     let seed = wanted.from + number;
                     match run_twice(seed, preload.as_deref()) {
-                        Ok(said) => add(&totals, &said),
+                        Ok(stdout) => add(&totals, &stdout),
                         Err(why) => {
                             print_failure(seed, &why);
                             failed.lock().expect("no panic").insert(seed, why);
@@ -207,16 +207,19 @@ fn run_seed(seed: u64, preload: Option<&Path>, is_verbose: bool) -> Outcome {
         command.env(VERBOSE_VARIABLE, "1").stderr(Stdio::inherit());
     }
     let output = command.output().map_err(|error| error.to_string())?;
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     match output.status.success() {
-        true => Ok(said),
-        false => Err(format!("{said}{}", String::from_utf8_lossy(&output.stderr))),
+        true => Ok(stdout),
+        false => Err(format!(
+            "{stdout}{}",
+            String::from_utf8_lossy(&output.stderr)
+        )),
     }
 }
 
 /// Adds up what processes said.
-fn add(totals: &[AtomicU64; 3], said: &str) {
-    let mut words = said.split_whitespace();
+fn add(totals: &[AtomicU64; 3], stdout: &str) {
+    let mut words = stdout.split_whitespace();
     let numbers = std::iter::from_fn(|| words.find_map(|word| word.parse::<u64>().ok()));
     // The trace is hexadecimal; by chance it has digits alone.
     let numbers: Vec<u64> = numbers.collect();

@@ -19,7 +19,7 @@ const CREDIT: u32 = 1_000_000;
 #[derive(Debug)]
 pub(crate) struct Peeker {
     connection: Connection,
-    asked: u32,
+    requests: u32,
 }
 
 impl Peeker {
@@ -34,17 +34,17 @@ impl Peeker {
         connection.write(&credit)?;
         Ok(Self {
             connection,
-            asked: 0,
+            requests: 0,
         })
     }
 
     /// Peeks up to `count` messages from the sequence number `from`; returns the size of the reply.
     pub(crate) fn peek(&mut self, from: u64, count: u32) -> io::Result<usize> {
         let request = Transfers::of(&request(from, count), 1)
-            .numbered(self.asked, 1)
+            .numbered(self.requests, 1)
             .to_vec();
         self.connection.write(&request)?;
-        self.asked += 1;
+        self.requests += 1;
         let mut size = 0;
         loop {
             while let Some(frame) = self.connection.frame()? {

@@ -217,18 +217,18 @@ mod tests {
         }
         all.forget(1);
         let copied = |indexes, takes: &dyn Fn(&Event) -> bool| {
-            let (mut copy, mut told) = (Events::new(), Vec::new());
-            all.copy_to(indexes, takes, &mut copy, |index| told.push(index));
-            (copy, told)
+            let (mut copy, mut taken) = (Events::new(), Vec::new());
+            all.copy_to(indexes, takes, &mut copy, |index| taken.push(index));
+            (copy, taken)
         };
-        let (copy, told) = copied(1..3, &|_| true);
+        let (copy, taken) = copied(1..3, &|_| true);
         assert_eq!(
-            (reasons(&copy), told),
+            (reasons(&copy), taken),
             (vec!["two".to_owned(), "three".to_owned()], vec![1, 2])
         );
         let last = all.get(2).copied();
-        let (copy, told) = copied(0..3, &|event| Some(*event) == last);
-        assert_eq!(told, [2]);
+        let (copy, taken) = copied(0..3, &|event| Some(*event) == last);
+        assert_eq!(taken, [2]);
         assert_eq!(reasons(&copy), ["three"]);
         assert_eq!((copy.text.len(), copy.get(1)), (5, None));
     }

@@ -176,12 +176,12 @@ impl Property {
     ) -> Option<Problem> {
         let value = self.get(description)?;
         let allowed = self.not_allowed(&value, kind, tier)?;
-        let told = if let PropertyValue::Text(Some(text)) = &value {
+        let shown = if let PropertyValue::Text(Some(text)) = &value {
             format!("{} characters", text.encode_utf16().count())
         } else {
             self.text(&value)
         };
-        Some(Problem::new(self.name, told, allowed))
+        Some(Problem::new(self.name, shown, allowed))
     }
 
     /// Returns the allowed values if this value is not allowed.

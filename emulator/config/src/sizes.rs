@@ -7,7 +7,7 @@ const SIZES: [u64; 9] = [1024, 2048, 3072, 4096, 5120, 10_240, 20_480, 40_960, 8
 
 /// Returns the size in MiB for a requested `size`: one of the tier's (observed 48), the size that a partitioned entity shows
 /// for it, or the entity's current one, because clients send back what they read. The error has the tier's sizes.
-pub fn asked_for(
+pub fn requested_size(
     size: u64,
     is_partitioned: bool,
     before: Option<&EntityDescription>,
@@ -22,12 +22,12 @@ pub fn asked_for(
         Tier::Basic | Tier::Standard => &SIZES[..5],
         Tier::Premium => &SIZES,
     };
-    let whole = |asked: u64| EntityDescription {
-        max_size_in_megabytes: asked,
+    let whole = |requested: u64| EntityDescription {
+        max_size_in_megabytes: requested,
         enable_partitioning: is_partitioned,
         ..EntityDescription::default()
     };
-    let shown = |asked: &&u64| whole(**asked).capacity_in_megabytes() == size;
+    let shown = |requested: &&u64| whole(**requested).capacity_in_megabytes() == size;
     let found = known.iter().find(shown).copied();
     found
         .or_else(|| known.contains(&size).then_some(size))

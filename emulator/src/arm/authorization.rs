@@ -48,8 +48,8 @@ impl Call<'_> {
         // Programs expect this rule in every namespace. Another namespace may have the key of this name; then the own
         // one has a longer name.
         let well_known = || {
-            let asked = entity.is_none() && name.eq_ignore_ascii_case(WELL_KNOWN_KEY_NAME);
-            named(&format!("{WELL_KNOWN_KEY_NAME}-{}", namespace.name())).filter(|_| asked)
+            let is_well_known = entity.is_none() && name.eq_ignore_ascii_case(WELL_KNOWN_KEY_NAME);
+            named(&format!("{WELL_KNOWN_KEY_NAME}-{}", namespace.name())).filter(|_| is_well_known)
         };
         let existing = || {
             let rule = found.or_else(well_known);

@@ -148,9 +148,9 @@ impl Call<'_> {
         }
         match named(self.shared, &self.path) {
             Some(namespace) if !accepts_any(&namespace) => {
-                let judged = namespace
+                let accepted = namespace
                     .with_policy(None, |policy| policy.accept_token(token.trim(), "", now));
-                judged
+                accepted
                     .map(drop)
                     .map_err(|error| failed(format!("Authentication failed: {error}.")))
             }

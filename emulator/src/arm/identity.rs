@@ -57,8 +57,8 @@ pub(crate) async fn token(shared: &Shared, head: &Parts, body: Body) -> Result<A
     let form = read_at_most(MAX_FORM, body).await.map_err(refused)?;
     let field = |name| parameter(&form, name).unwrap_or_default();
     check(shared, head, &field("client_secret"), "the secret")?;
-    let asked = [field("scope"), field("resource")];
-    let audience = asked.iter().find(|named| !named.is_empty());
+    let fields = [field("scope"), field("resource")];
+    let audience = fields.iter().find(|named| !named.is_empty());
     let audience = audience.map_or(MANAGEMENT, |scope| scope.trim_end_matches(".default"));
     let audience = audience.get(..MAX_AUDIENCE).unwrap_or(audience);
     Ok(Answer::ok(object([

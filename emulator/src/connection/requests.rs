@@ -92,7 +92,7 @@ impl ClientConnection {
                 // A session and its locks belong to the client of the named receiver, which may have an identifier of its
                 // own.
                 let own = self.client.caller.client;
-                let named = self.asked_by(request);
+                let named = self.requested_by(request);
                 if let Some(link) = named.and_then(|id| self.links.of_receiver(id)) {
                     self.act_as(link);
                 }
@@ -113,7 +113,7 @@ impl ClientConnection {
     ) -> Result<Reply, ServiceError> {
         self.check_request(entity, kind, request)?;
         // A request in the name of a receiver counts as a use of its link.
-        let receiver = self.asked_by(request);
+        let receiver = self.requested_by(request);
         if let Some(link) = receiver.and_then(|id| self.links.of_receiver(id)) {
             self.record_use_of(link, self.client.shared.real.elapsed());
         }
@@ -128,7 +128,7 @@ impl ClientConnection {
             return Err(ServiceError::partitioned());
         }
         let (host, receiver_id) = (self.client.host.as_str(), self.client.id.receiver_id(0));
-        let (asked_by, browses) = (self.asked_by(request), self.browses(request));
+        let (requested_by, browses) = (self.requested_by(request), self.browses(request));
         let mut open = match transaction {
             Some(id) => Some(self.transactions.find(id)?),
             None => None,
@@ -143,7 +143,7 @@ impl ClientConnection {
                 ahead,
                 host,
                 receiver_id,
-                asked_by,
+                requested_by,
                 browses,
                 destination: requests.destination.as_ref(),
                 transaction: open.as_mut().map(|open| &mut open.transaction),

@@ -104,7 +104,7 @@ impl ClientConnection {
 
     /// Returns the receiver that a request to `$management` names; for an unknown name the connection itself, which holds no
     /// session.
-    pub(crate) fn asked_by(&self, request: &Request) -> Option<ReceiverId> {
+    pub(crate) fn requested_by(&self, request: &Request) -> Option<ReceiverId> {
         let name = request.property(ASSOCIATED_LINK)?;
         let named = self.links.values().find_map(|link| {
             let Link::Receiver(receiver) = link else {

@@ -44,14 +44,14 @@ const OPERATIONS: usize = 12;
 
 #[test]
 fn committed_changes_survive_a_crash_at_every_write() {
-    let asked = |name| {
+    let variable = |name| {
         std::env::var(name)
             .ok()
             .map(|text| text.parse().expect(name))
     };
-    let (from, to) = match asked("CRASH_SEED") {
+    let (from, to) = match variable("CRASH_SEED") {
         Some(seed) => (seed, seed + 1),
-        None => (0, asked("CRASH_HISTORIES").unwrap_or(HISTORIES)),
+        None => (0, variable("CRASH_HISTORIES").unwrap_or(HISTORIES)),
     };
     let (next, crashes) = (AtomicU64::new(from), AtomicU64::new(0));
     let work = || {

@@ -115,7 +115,7 @@ fn every_nth_operation_has_the_fault_a_limited_number_of_times() {
 #[test]
 fn an_operation_without_the_filtered_property_counts_as_different() {
     let faults = Faults::default();
-    let asked = |filter| Fault {
+    let on_send = |filter| Fault {
         operation: Operation::Send,
         filter,
         ..fault(None, 1)
@@ -145,7 +145,7 @@ fn an_operation_without_the_filtered_property_counts_as_different() {
     for filter in filters {
         faults.clear();
         let is_of_client = filter.client.is_some();
-        faults.add(asked(filter));
+        faults.add(on_send(filter));
         assert_eq!(faults.needs_messages(), !is_of_client);
         let mut other = send("x", "x", ("n", json!("7")));
         other.client = Some("other".into());

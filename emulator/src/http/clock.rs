@@ -201,13 +201,13 @@ pub(crate) async fn settled(
         Err(busy) => busy,
     };
     if busy.is_empty() || refuse == Some(false) {
-        let told = Vec::from_iter(
+        let places = Vec::from_iter(
             busy.iter()
                 .map(|busy| format!("{}: {}", busy.place, busy.reason)),
         );
         return Ok(Json(Settled {
             settled: busy.is_empty(),
-            failure: (!busy.is_empty()).then(|| not_idle(within, told)),
+            failure: (!busy.is_empty()).then(|| not_idle(within, places)),
         }));
     }
     let message = format!("not at rest within {} s", within.as_secs_f64());

@@ -42,7 +42,7 @@ pub(crate) async fn show(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Json<Explanation>, ApiError> {
     let body = body?;
-    let (paths, rules) = asked(&namespace, &query)?;
+    let (paths, rules) = requested_rules(&namespace, &query)?;
     let mut ids = Ids::new(Some(0), 0);
     let now = namespace.clock.now();
     let body = encoded(&headers, body, now)?;
@@ -87,7 +87,7 @@ pub(crate) async fn show(
 }
 
 /// Returns the requested subscriptions, and the rules of their topic.
-fn asked(
+fn requested_rules(
     namespace: &Namespace,
     query: &ExplainQuery,
 ) -> Result<(Vec<EntityPath>, Arc<RuleSet>), ApiError> {

@@ -47,7 +47,7 @@ struct Exploration {
     parties: Vec<String>,
     /// How long it is kept without requests.
     keep: Duration,
-    asked: Mutex<Instant>,
+    requested: Mutex<Instant>,
     /// Held while a run is begun or ended.
     state: tokio::sync::Mutex<Runs>,
 }
@@ -91,7 +91,7 @@ pub(crate) async fn begin(
     State(control): State<Control>,
     Body(request): Body<ExplorationRequest>,
 ) -> Result<(StatusCode, Json<StartedExploration>), ApiError> {
-    let asked = read::request(&control, request).await?;
+    let requested = read::request(&control, request).await?;
     let mut begun = control.explorations.0.lock();
     if begun.all.len() >= MAX {
         let message = format!(
@@ -103,12 +103,12 @@ pub(crate) async fn begin(
     let id = begun.started;
     let exploration = Arc::new(Exploration {
         id,
-        topology: asked.topology,
-        parties: asked.parties,
-        keep: asked.keep,
-        asked: Mutex::new(Instant::now()),
+        topology: requested.topology,
+        parties: requested.parties,
+        keep: requested.keep,
+        requested: Mutex::new(Instant::now()),
         state: tokio::sync::Mutex::new(Runs {
-            progress: Progress::new(asked.settings),
+            progress: Progress::new(requested.settings),
             begun: 0,
             open: None,
         }),
@@ -144,10 +144,10 @@ pub(crate) async fn end(
 ) -> Result<StatusCode, ApiError> {
     let exploration = control.explorations.find(&id)?;
     let mut runs = exploration.state.lock().await;
-    let asked = number.parse::<u64>().ok();
-    let is_open = |open: &mut OpenRun| Some(open.number) == asked;
+    let requested = number.parse::<u64>().ok();
+    let is_open = |open: &mut OpenRun| Some(open.number) == requested;
     let Some(open) = runs.open.take_if(is_open) else {
-        let was_begun = asked.is_some_and(|asked| (1..=runs.begun).contains(&asked));
+        let was_begun = requested.is_some_and(|requested| (1..=runs.begun).contains(&requested));
         return Err(match was_begun {
             true => ApiError::new(
                 StatusCode::CONFLICT,
@@ -206,7 +206,7 @@ impl Explorations {
             let known = known.iter().map(String::as_str);
             return Err(ApiError::unknown("exploration", id, known));
         };
-        *found.asked.lock() = Instant::now();
+        *found.requested.lock() = Instant::now();
         Ok(Arc::clone(found))
     }
 }
@@ -221,7 +221,7 @@ fn end_when_abandoned(
     let exploration = Arc::downgrade(exploration);
     async move {
         while let Some(kept) = exploration.upgrade() {
-            let until = *kept.asked.lock() + kept.keep;
+            let until = *kept.requested.lock() + kept.keep;
             if Instant::now() < until {
                 drop(kept);
                 sleep_until(until.into()).await;

@@ -307,7 +307,7 @@ mod tests {
         for (method, path) in described() {
             let operation = &description["paths"][&path][method.to_lowercase()];
             let parameters = operation["parameters"].as_array().into_iter().flatten();
-            let told: BTreeSet<&str> = parameters
+            let described: BTreeSet<&str> = parameters
                 .map(|parameter| match parameter["$ref"].as_str() {
                     Some(reference) => {
                         let pointer = reference.trim_start_matches('#');
@@ -320,7 +320,7 @@ mod tests {
                 .collect();
             let named = path.split('/').filter_map(|part| part.strip_prefix('{'));
             let named: BTreeSet<&str> = named.map(|name| name.trim_end_matches('}')).collect();
-            assert_eq!(told, named, "{method} {path}");
+            assert_eq!(described, named, "{method} {path}");
         }
     }
 }

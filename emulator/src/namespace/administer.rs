@@ -76,10 +76,10 @@ impl Namespace {
         let token = token.ok_or(NoRights::NoToken)?;
         let mut first = None;
         for resource in resources {
-            let judged = self.with_policy(entity, |policy| {
+            let accepted = self.with_policy(entity, |policy| {
                 policy.accept_token_for(token, resource, now)
             });
-            match judged {
+            match accepted {
                 Ok(accepted) => return Ok(accepted.claims),
                 Err(error) => {
                     let is_elsewhere = matches!(error, TokenError::Audience { .. });

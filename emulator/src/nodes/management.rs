@@ -40,7 +40,7 @@ pub(crate) struct Management<'a, 'b> {
     /// The receiver that holds the locks of messages in the reply.
     pub(crate) receiver_id: ReceiverId,
     /// The receiver for which the request is made, if it names one.
-    pub(crate) asked_by: Option<ReceiverId>,
+    pub(crate) requested_by: Option<ReceiverId>,
     /// Whether that receiver only browses the session in the request.
     pub(crate) browses: bool,
     /// The target to which scheduled messages are forwarded when they are due.

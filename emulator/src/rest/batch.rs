@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_malformed_batch_is_refused_with_the_position() {
-        for (batch, said) in [
+        for (batch, expected) in [
             ("", "The batch is not JSON"),
             ("{}", "at least one message"),
             ("[]", "at least one message"),
@@ -150,7 +150,10 @@ mod tests {
             ),
         ] {
             let refused = parse(batch.as_bytes()).expect_err(batch);
-            assert!(refused.refusal.text.contains(said), "{batch}: {refused:?}");
+            assert!(
+                refused.refusal.text.contains(expected),
+                "{batch}: {refused:?}"
+            );
         }
         let deep = "[".repeat(100_000);
         assert!(parse(deep.as_bytes()).is_err());

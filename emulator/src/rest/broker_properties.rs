@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn malformed_broker_properties_are_refused_with_the_allowed_values() {
-        for (written, said) in [
+        for (written, expected) in [
             ("", "a JSON object"),
             ("[]", "a JSON object"),
             (
@@ -260,7 +260,7 @@ mod tests {
         ] {
             let refused = BrokerPropertiesHeader::parse(written).expect_err(written);
             assert!(
-                refused.refusal.text.contains(said),
+                refused.refusal.text.contains(expected),
                 "{written}: {refused:?}"
             );
         }

@@ -28,12 +28,12 @@ const NAME: &str = "servicebus-emulator";
 /// directory, or if it cannot be written, as in a container, it is in the data directory, if there is one, else in memory
 /// only, and ends with the emulator.
 pub(crate) fn authority(
-    asked_for: Option<&Path>,
+    configured: Option<&Path>,
     data: Option<&Path>,
 ) -> Result<(Authority, Option<PathBuf>), TlsError> {
     let in_memory = || Ok((Authority::make(Scope::Local).map_err(TlsError::Make)?, None));
     let kept_in = |directory: &Path| Ok((find_or_create(directory)?, Some(directory.to_owned())));
-    if let Some(directory) = asked_for {
+    if let Some(directory) = configured {
         return kept_in(directory);
     }
     let below_data = data.map(|data| data.join(BELOW_DATA));
@@ -302,11 +302,11 @@ mod tests {
         assert_eq!(mode(KEY), 0o600);
         let key = place.0.join(KEY);
         assert_eq!(exposure_warning(&key), None);
-        for (mode, told) in [(0o640, "0640"), (0o604, "0604"), (0o620, "0620")] {
+        for (mode, shown) in [(0o640, "0640"), (0o604, "0604"), (0o620, "0620")] {
             fs::set_permissions(&key, fs::Permissions::from_mode(mode)).unwrap();
             let warning = exposure_warning(&key).unwrap();
             assert!(
-                warning.contains(told) && warning.contains("0600"),
+                warning.contains(shown) && warning.contains("0600"),
                 "{warning}"
             );
             assert!(warning.contains(&key.display().to_string()), "{warning}");
@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn the_cache_directory_is_read_from_the_environment() {
         let with = |name: &'static str, value: &'static str| {
-            cache_directory(move |asked| (asked == name).then(|| value.into()))
+            cache_directory(move |variable| (variable == name).then(|| value.into()))
         };
         let expected = |path: &str| Some(PathBuf::from(path));
         assert_eq!(

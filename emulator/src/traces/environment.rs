@@ -306,8 +306,8 @@ mod tests {
             ("OTEL_TRACES_SAMPLER_ARG", "2"),
         ] {
             let ratio = ("OTEL_TRACES_SAMPLER", "traceidratio");
-            let told = read(&[(name, value), BASE, ratio]).expect_err(value);
-            assert!(told.starts_with(name), "{name} {value}: {told}");
+            let error = read(&[(name, value), BASE, ratio]).expect_err(value);
+            assert!(error.starts_with(name), "{name} {value}: {error}");
         }
     }
 }

@@ -469,7 +469,7 @@ fn the_resource_id_of_an_entity_is_a_path_to_it() {
 #[test]
 fn sizes_and_duplicate_windows_of_arm_requests_are_validated() {
     let manager = Manager::with_queues(&["q"]);
-    for (below, properties, said) in [
+    for (below, properties, expected) in [
         (
             "/queues/a",
             json!({"maxSizeInMegabytes": 777}),
@@ -489,7 +489,7 @@ fn sizes_and_duplicate_windows_of_arm_requests_are_validated() {
         let body = json!({"properties": properties});
         let (status, answer) = manager.ask("PUT", below, Some(body));
         let text = answer["error"]["message"].as_str().unwrap_or_default();
-        assert!(status == 400 && text.contains(said), "{status}: {text}");
+        assert!(status == 400 && text.contains(expected), "{status}: {text}");
     }
     // A partitioned entity shows the size of all its partitions, and clients send back what they read.
     let own = json!({"enablePartitioning": true, "maxSizeInMegabytes": 1024});

@@ -161,7 +161,7 @@ impl fmt::Display for UnknownEntity {
             Some((topic, name)) => write!(f, "the topic \"{topic}\" has no {kind} \"{name}\"")?,
             None => write!(f, "there is no {kind} \"{name}\"")?,
         }
-        let (asked, who) = match topic {
+        let (requested, who) = match topic {
             Some((_, name)) => (name, "it"),
             None => (name.as_str(), "the namespace"),
         };
@@ -175,7 +175,7 @@ impl fmt::Display for UnknownEntity {
             (Some(instead), _) => write!(f, "; it is a {instead}"),
             (None, []) => write!(f, "; {who} has no {kind}s"),
             (None, known) => {
-                match text::is_near(asked, &known[0]) {
+                match text::is_near(requested, &known[0]) {
                     true => write!(f, "; did you mean {:?}? {} has ", known[0], capital(who))?,
                     false => write!(f, "; {who} has ")?,
                 }

@@ -229,7 +229,7 @@ fn settled_too_late(report: &Report) -> Option<String> {
 /// Explains that a client attached to an entity that does not exist.
 fn missing_entity(report: &Report) -> Option<String> {
     let events = report.timeline.events().iter().rev();
-    let mut asked = events.filter_map(|event| {
+    let mut missing = events.filter_map(|event| {
         let is_missing = event.reason.as_deref() == Some("amqp:not-found");
         let (_, rest) = event.detail.as_deref()?.split_once("://")?;
         let (address, _) = rest.split_once('\'')?;
@@ -237,7 +237,7 @@ fn missing_entity(report: &Report) -> Option<String> {
         let client = event.client.as_deref().unwrap_or("a client");
         is_missing.then(|| (client.to_owned(), name.to_owned()))
     });
-    let (client, name) = asked.next()?;
+    let (client, name) = missing.next()?;
     let suggestion = match text::is_near(&name, &report.owner) {
         true => format!("; did you mean {:?}?", report.owner),
         false => String::new(),

@@ -15,14 +15,14 @@ use std::{env, process::ExitCode};
 use servicebus_harness::{Builder, Error, prelude::*};
 
 fn main() -> ExitCode {
-    let judged = env::args().any(|argument| argument == "--bench");
+    let benchmark = env::args().any(|argument| argument == "--bench");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
-    let mut rows = runtime.block_on(ways::measure(judged));
-    rows.push(many::measure(judged));
+    let mut rows = runtime.block_on(ways::measure(benchmark));
+    rows.push(many::measure(benchmark));
     if env::args().any(|argument| argument == "--save") {
         table::save(&rows).expect("the numbers can be kept");
     }
-    match judged {
+    match benchmark {
         true => table::print(&rows),
         false => {
             println!("everything has run once; for numbers: cargo bench -p servicebus-harness");

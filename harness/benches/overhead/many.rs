@@ -16,8 +16,8 @@ const WORKERS: usize = 2;
 const RUNS: usize = 5;
 
 /// How many times as long ten times as many tests take.
-pub(crate) fn measure(judged: bool) -> Row {
-    let (few, many, runs) = if judged {
+pub(crate) fn measure(benchmark: bool) -> Row {
+    let (few, many, runs) = if benchmark {
         (100, 1_000, RUNS)
     } else {
         (2, 20, 1)

@@ -35,14 +35,14 @@ struct Way {
 }
 
 /// How much longer the test takes with a namespace of its own than with one that runs already.
-pub(crate) async fn measure(judged: bool) -> Vec<Row> {
-    let turns = if judged { WARM_UP + TURNS } else { 1 };
+pub(crate) async fn measure(benchmark: bool) -> Vec<Row> {
+    let turns = if benchmark { WARM_UP + TURNS } else { 1 };
     let running = start(ServiceBus::builder().mode(Mode::InProcess)).await;
     let mut ways = all();
     for turn in 0..turns {
         for way in &mut ways {
             if turn.is_multiple_of(way.turns) {
-                way.take_turn(&running, turn >= WARM_UP || !judged).await;
+                way.take_turn(&running, turn >= WARM_UP || !benchmark).await;
             }
         }
     }

@@ -213,8 +213,10 @@ async fn timelines(run: &Run, plan: &Plan, outcome: &Outcome) -> Vec<String> {
             continue;
         };
         let client = run.queue(entity.split("/$").next().unwrap_or(entity));
-        let asked = timeout(Duration::from_secs(60), run.timeline(&client).result()).await;
-        let Ok(Ok(timeline)) = asked else { continue };
+        let requested = timeout(Duration::from_secs(60), run.timeline(&client).result()).await;
+        let Ok(Ok(timeline)) = requested else {
+            continue;
+        };
         let mut text = timeline.of_message(id).titled(id).to_string();
         for operation in &outcome.operations {
             let party = operation

@@ -141,8 +141,8 @@ impl Suite {
         let listed = list.args(["--list", "--format", "terse"]).output();
         let listed = listed.map_err(|error| failed(error.to_string()))?;
         if !listed.status.success() {
-            let said = String::from_utf8_lossy(&listed.stderr).into_owned();
-            return Err(failed(said));
+            let stderr = String::from_utf8_lossy(&listed.stderr).into_owned();
+            return Err(failed(stderr));
         }
         let text = String::from_utf8_lossy(&listed.stdout);
         let all = text.lines().filter_map(|line| line.strip_suffix(": test"));
@@ -208,8 +208,8 @@ impl Suite {
             changes: target.changes().clone(),
             authorities: None,
         };
-        if let Some(said) = target.authorities() {
-            target::write(&dir.authorities(), said).map_err(failed)?;
+        if let Some(stderr) = target.authorities() {
+            target::write(&dir.authorities(), stderr).map_err(failed)?;
             options.authorities = Some(dir.authorities());
         }
         let recorder = CaseRecorder::start(recording, options).map_err(failed)?;

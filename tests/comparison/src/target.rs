@@ -76,10 +76,10 @@ impl Target {
     /// The file of the authorities to trust, if clients come over TLS and must be let trust the recorder too: what the
     /// target says of it, where it says something.
     pub(super) fn authorities(&self) -> Option<Option<&OsStr>> {
-        let said = self.variables.iter().rev();
-        let mut said = said.filter(|(name, _)| name == AUTHORITIES_VARIABLE);
+        let authority_files = self.variables.iter().rev();
+        let mut authority_files = authority_files.filter(|(name, _)| name == AUTHORITIES_VARIABLE);
         self.is_shared()
-            .then(|| said.next().map(|(_, file)| file.as_os_str()))
+            .then(|| authority_files.next().map(|(_, file)| file.as_os_str()))
     }
 
     /// What is changed of the topologies of its cases.
@@ -112,8 +112,8 @@ pub(super) const AUTHORITIES_VARIABLE: &str = "SSL_CERT_FILE";
 const LINE: usize = 64;
 
 /// Writes a file with those of a file, else those that the environment or the system names, and with the recorder's own.
-pub(super) fn write(to: &Path, said: Option<&OsStr>) -> io::Result<()> {
-    let mut authorities = match said {
+pub(super) fn write(to: &Path, authority_files: Option<&OsStr>) -> io::Result<()> {
+    let mut authorities = match authority_files {
         Some(file) => fs::read_to_string(file)?,
         None => of_system(),
     };

@@ -171,9 +171,9 @@ fn seen(unchanged: &Run, change: &Change) -> Result<(), String> {
     if printed.contains("topology is invalid") {
         return Err(format!("{behaviour} is not possible:\n{printed}"));
     }
-    let told = format!("\n{}: ", met.case);
-    let is_told = printed.contains(&told) && printed.contains("\n! ");
-    is_told
+    let expected = format!("\n{}: ", met.case);
+    let is_reported = printed.contains(&expected) && printed.contains("\n! ");
+    is_reported
         .then_some(())
         .ok_or_else(|| format!("{behaviour} is not told by its case:\n{printed}"))
 }

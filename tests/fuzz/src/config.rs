@@ -32,11 +32,11 @@ pub fn check(input: &[u8]) {
                 "{} problems",
                 problems.len()
             );
-            let told: usize = problems
+            let rendered_len: usize = problems
                 .iter()
                 .map(|problem| problem.to_string().len())
                 .sum();
-            assert!(told < 1024 * 1024, "{told} bytes");
+            assert!(rendered_len < 1024 * 1024, "{rendered_len} bytes");
         }
     }
 }

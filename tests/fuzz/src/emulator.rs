@@ -218,13 +218,13 @@ async fn check_health(emulator: &Emulator) {
         ),
     ] {
         let answer = ask(emulator, &request).await;
-        let asked = String::from_utf8_lossy(&request);
+        let request_text = String::from_utf8_lossy(&request);
         assert!(
             answer.starts_with(&format!("HTTP/1.1 {status}")),
-            "{asked}\n{answer}"
+            "{request_text}\n{answer}"
         );
         assert!(
-            status != "200" || asked.starts_with("GET") || answer.contains("\r\nhealthy"),
+            status != "200" || request_text.starts_with("GET") || answer.contains("\r\nhealthy"),
             "{answer}"
         );
     }

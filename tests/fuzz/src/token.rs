@@ -82,9 +82,9 @@ fn token(input: &mut Input<'_>) {
                 assert!(sas::is_sas(&token) || jwt != Jwt::Refuse);
             }
             Err(error) => {
-                let told = error.to_string();
-                assert!(told.len() < 1024, "{told}");
-                assert!(!told.contains(&keys[0].key), "the key is told");
+                let text = error.to_string();
+                assert!(text.len() < 1024, "{text}");
+                assert!(!text.contains(&keys[0].key), "the key is told");
             }
         }
     }

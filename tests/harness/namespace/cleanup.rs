@@ -13,8 +13,8 @@ fn entities_are_deleted_after_a_panic() {
         "cleanup::entities_are_deleted_after_a_panic",
         panics,
         async |external| {
-            let said = external.run_child().await;
-            assert!(said.contains("as a failed assertion does"), "{said}");
+            let output = external.run_child().await;
+            assert!(output.contains("as a failed assertion does"), "{output}");
             assert!(!external.has("orders").await, "orders was left");
         },
     );
@@ -43,8 +43,8 @@ fn entities_of_a_killed_run_are_deleted_later() {
             }
         }
         // Its first message is gone with the queue; only what it sends itself is there, which it says.
-        let said = external.run_child().await;
-        assert!(said.contains("orders holds 1 message"), "{said}");
+        let output = external.run_child().await;
+        assert!(output.contains("orders holds 1 message"), "{output}");
         assert!(!external.has("orders").await, "orders was left");
     });
 }

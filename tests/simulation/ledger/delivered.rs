@@ -177,7 +177,9 @@ impl Records {
                 *other != key
                     && *at == place
                     && self.messages[*other].session.as_ref() == Some(session)
-                    && copy.available.is_some_and(|(_, from)| from < own.asked)
+                    && copy
+                        .available
+                        .is_some_and(|(_, from)| from < own.requested_at)
                     && self.is_before(*other, copy.number, key, arrival.number)
             });
             if let Some(((other, _), _)) = earlier {

@@ -20,7 +20,7 @@ impl Ledger {
             from,
             credit: 0,
             waits_since: None,
-            asked: from,
+            requested_at: from,
             ended: None,
             session: None,
         });
@@ -77,11 +77,11 @@ impl Ledger {
     }
 
     /// It asks for so many messages and waits.
-    pub(crate) fn asks(&self, link: usize, credit: u32) {
+    pub(crate) fn grant_credit(&self, link: usize, credit: u32) {
         let now = self.now();
         let link = &mut self.records().links[link];
         link.credit = credit;
-        link.asked = now;
+        link.requested_at = now;
         link.waits_since = Some(now);
     }
 

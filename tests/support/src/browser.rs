@@ -90,9 +90,9 @@ impl Browser {
 
     /// Evaluates an expression.
     pub fn value(&mut self, expression: &str) -> Value {
-        let asked =
+        let parameters =
             json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
-        let mut answer = self.call("Runtime.evaluate", asked);
+        let mut answer = self.call("Runtime.evaluate", parameters);
         assert!(
             answer["exceptionDetails"].is_null(),
             "{expression}: {answer}"

@@ -211,7 +211,7 @@ fn only_the_session_filter_is_rewritten_in_an_answer() {
         let descriptor = descriptor.clone();
         Value::Described(Box::new(Described { descriptor, value }))
     };
-    for (asked, granted) in [
+    for (requested, granted) in [
         (Value::Null, text("s1")),
         (text("s1"), text("s1")),
         (shaped(Value::Null), shaped(text("s1"))),
@@ -220,7 +220,7 @@ fn only_the_session_filter_is_rewritten_in_an_answer() {
         let mut peer = Peer::new();
         let filter = map([
             (symbol("other"), Value::Int(5)),
-            (symbol(SESSION_FILTER), asked.clone()),
+            (symbol(SESSION_FILTER), requested.clone()),
         ]);
         let from = source("amqps://host/q", Some(filter));
         peer.frame(
@@ -231,7 +231,7 @@ fn only_the_session_filter_is_rewritten_in_an_answer() {
         let Event::Attach { link, attach } = peer.event() else {
             panic!("no attach");
         };
-        assert_eq!(attach.filter(SESSION_FILTER), Some(&asked));
+        assert_eq!(attach.filter(SESSION_FILTER), Some(&requested));
         assert_eq!(attach.filter("none"), None);
         let reply = AttachReply {
             filter: vec![(SESSION_FILTER.into(), granted.clone())],

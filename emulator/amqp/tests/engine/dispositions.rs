@@ -100,13 +100,17 @@ fn a_transfer_flushes_the_outcomes_collected_before_it() {
 fn an_unsettled_disposition_is_answered_when_the_owner_settles() {
     let (mut peer, link) = receiver_with(3);
     peer.frame(0, DISPOSITION, &disposition(1, 1, false, accepted()));
-    let told = settlements(&mut peer);
-    assert_eq!(numbers(&told), [1]);
+    let settled_by_peer = settlements(&mut peer);
+    assert_eq!(numbers(&settled_by_peer), [1]);
     assert_eq!(
-        (told[0].link, told[0].tag, told[0].settled),
+        (
+            settled_by_peer[0].link,
+            settled_by_peer[0].tag,
+            settled_by_peer[0].settled
+        ),
         (link, [1; 16], false)
     );
-    assert_eq!(told[0].outcome, Outcome::Accepted);
+    assert_eq!(settled_by_peer[0].outcome, Outcome::Accepted);
     // Said again before the answer: one answer is enough.
     peer.frame(0, DISPOSITION, &disposition(1, 1, false, accepted()));
     assert!(peer.events().is_empty() && peer.frames().is_empty());
@@ -131,9 +135,9 @@ fn a_settled_disposition_is_not_answered() {
         DISPOSITION,
         &disposition(0, 0, true, composite(0x26, vec![])),
     );
-    let told = settlements(&mut peer);
-    assert!(told[0].settled);
-    assert_eq!(told[0].outcome, Outcome::Released);
+    let settled_by_peer = settlements(&mut peer);
+    assert!(settled_by_peer[0].settled);
+    assert_eq!(settled_by_peer[0].outcome, Outcome::Released);
     peer.connection
         .settle(link, DeliveryNumber(0), Outcome::Released);
     peer.frame(0, DISPOSITION, &disposition(0, 0, true, accepted()));
@@ -203,9 +207,9 @@ fn a_disposition_without_an_outcome_has_no_effect() {
     assert_eq!(settlements(&mut peer)[0].outcome, Outcome::Released);
     let transactional = composite(0x34, vec![binary(b"tx"), accepted()]);
     peer.frame(0, DISPOSITION, &disposition(1, 1, false, transactional));
-    let told = settlements(&mut peer);
-    assert_eq!(told[0].transaction.as_deref(), Some(&b"tx"[..]));
-    assert_eq!(told[0].outcome, Outcome::Accepted);
+    let settled_by_peer = settlements(&mut peer);
+    assert_eq!(settled_by_peer[0].transaction.as_deref(), Some(&b"tx"[..]));
+    assert_eq!(settled_by_peer[0].outcome, Outcome::Accepted);
 }
 
 #[test]
@@ -281,8 +285,8 @@ fn a_disposition_in_the_sender_role_is_ignored() {
 fn settlements_are_answered_in_ranges_of_one_outcome() {
     let (mut peer, link) = receiver_with(6);
     peer.frame(0, DISPOSITION, &disposition(0, 5, false, accepted()));
-    let told = settlements(&mut peer);
-    for settlement in &told {
+    let settled_by_peer = settlements(&mut peer);
+    for settlement in &settled_by_peer {
         let outcome = match settlement.delivery.0 {
             3 => Outcome::Rejected { error: None },
             _ => Outcome::Accepted,
@@ -353,11 +357,11 @@ fn outcomes_are_sent_twice_to_clients_that_need_it() {
             .outcome(sender, DeliveryNumber(id), Outcome::Accepted);
     }
     let frames = peer.frames();
-    let told: Vec<_> = frames.iter().map(|frame| &frame.fields[1..]).collect();
+    let settled_by_peer: Vec<_> = frames.iter().map(|frame| &frame.fields[1..]).collect();
     let state = |settled| [uint(0), uint(1), Value::Bool(settled), accepted()];
-    assert_eq!(told.len(), 2);
-    for (told, settled) in told.into_iter().zip([false, true]) {
-        assert_eq!(told[..4], state(settled));
+    assert_eq!(settled_by_peer.len(), 2);
+    for (settled_by_peer, settled) in settled_by_peer.into_iter().zip([false, true]) {
+        assert_eq!(settled_by_peer[..4], state(settled));
     }
 }
 

@@ -186,9 +186,9 @@ fn too_much_input_before_the_sasl_outcome_closes_the_connection() {
 #[test]
 fn a_jms_2_client_is_recognised_by_a_property_of_its_open() {
     let provider = "com.microsoft:is-client-provider";
-    let named = |name: &str, said: Value| {
+    let named = |name: &str, value: Value| {
         let mut fields = vec![Value::Null; 8];
-        fields.push(Value::Map([(symbol(name), said)].into_iter().collect()));
+        fields.push(Value::Map([(symbol(name), value)].into_iter().collect()));
         let mut peer = Peer::silent(Config::default());
         peer.send(AMQP_HEADER);
         peer.frame(
@@ -198,12 +198,12 @@ fn a_jms_2_client_is_recognised_by_a_property_of_its_open() {
         );
         peer
     };
-    for (name, said, is_jms) in [
+    for (name, value, is_jms) in [
         (provider, Value::Bool(true), true),
         (provider, Value::Bool(false), false),
         ("product", Value::Bool(true), false),
     ] {
-        let Event::Opened(open) = named(name, said).event() else {
+        let Event::Opened(open) = named(name, value).event() else {
             panic!("not opened");
         };
         assert_eq!(open.is_jms, is_jms, "{name}");

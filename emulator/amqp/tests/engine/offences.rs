@@ -271,7 +271,7 @@ fn an_attach_beyond_the_maximum_of_links_is_refused() {
     for channel in 1..5 {
         peer.frame(channel, BEGIN, &[Value::Null, uint(0), uint(1), uint(1)]);
     }
-    let mut asked = 0;
+    let mut attached = 0;
     for channel in 0..5 {
         for handle in 0..4100 {
             peer.frame(
@@ -279,10 +279,10 @@ fn an_attach_beyond_the_maximum_of_links_is_refused() {
                 ATTACH,
                 &attach(&handle.to_string(), handle, SENDER),
             );
-            asked += peer.events().len();
+            attached += peer.events().len();
         }
         peer.output();
     }
-    assert_eq!(asked, 20_000);
+    assert_eq!(attached, 20_000);
     assert!(!peer.connection.is_closed());
 }

@@ -94,15 +94,18 @@ fn an_engine_error_has_a_tracking_id_and_is_reported_to_the_owner() {
         &transfer(9, Some(1), false, false),
         b"x",
     ));
-    let Some(Event::Refused(told)) = peer.connection.poll_event() else {
+    let Some(Event::Refused(refused)) = peer.connection.poll_event() else {
         panic!("the owner is told");
     };
-    assert_eq!(told.condition, "amqp:session:unattached-handle");
-    assert!(told.description.ends_with(" TrackingId:t-1"), "{told:?}");
+    assert_eq!(refused.condition, "amqp:session:unattached-handle");
+    assert!(
+        refused.description.ends_with(" TrackingId:t-1"),
+        "{refused:?}"
+    );
     let error = peer.only().refusal(0);
     assert_eq!(
         (error.condition, error.text),
-        (told.condition.into_owned(), told.description)
+        (refused.condition.into_owned(), refused.description)
     );
 }
 
@@ -111,8 +114,11 @@ fn the_error_for_an_unknown_delivery_has_a_tracking_id() {
     let mut peer = tracked();
     peer.receiver(1);
     peer.frame(0, DISPOSITION, &disposition(5, 5, false, accepted()));
-    let Some(Event::Refused(told)) = peer.connection.poll_event() else {
+    let Some(Event::Refused(refused)) = peer.connection.poll_event() else {
         panic!("the owner is told");
     };
-    assert!(told.description.ends_with(" TrackingId:t-1"), "{told:?}");
+    assert!(
+        refused.description.ends_with(" TrackingId:t-1"),
+        "{refused:?}"
+    );
 }

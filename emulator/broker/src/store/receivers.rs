@@ -49,7 +49,7 @@ struct Receiver {
     /// Whether it has been woken for reserved entries.
     woken: bool,
     /// Whether it has ever had credit.
-    has_asked: bool,
+    had_credit: bool,
     /// Its selector; `None` for all messages.
     selection: Option<Box<Selection>>,
 }
@@ -90,7 +90,7 @@ impl Receivers {
             credit: 0,
             turn: None,
             woken: false,
-            has_asked: false,
+            had_credit: false,
             selection,
         };
         let old = self.table.insert(id, receiver);
@@ -120,7 +120,10 @@ impl Receivers {
 
     /// Returns the receivers that have asked for messages since they attached, with the credit that is left.
     pub(crate) fn asking(&self) -> impl Iterator<Item = (ReceiverId, u32)> {
-        let receivers = self.table.iter().filter(|(_, receiver)| receiver.has_asked);
+        let receivers = self
+            .table
+            .iter()
+            .filter(|(_, receiver)| receiver.had_credit);
         receivers.map(|(&id, receiver)| (id, receiver.credit + receiver.reserved.len() as u32))
     }
 
@@ -182,7 +185,7 @@ impl Receivers {
             receiver.woken = false;
         }
         self.reserved -= returned.len();
-        receiver.has_asked |= credit > 0;
+        receiver.had_credit |= credit > 0;
         receiver.credit = credit - receiver.reserved.len() as u32;
         self.update_turn(id);
         returned

@@ -89,7 +89,7 @@ fn selectors_have_the_results_of_the_table_also_as_filters() {
                 read.text()
             ));
         }
-        let found = judged(read, &sample);
+        let found = evaluated(read, &sample);
         if !agrees(&found, expected) {
             wrong.push(format!(
                 "{number}: {selector} | {notation}: {found}, not {expected}"
@@ -101,13 +101,13 @@ fn selectors_have_the_results_of_the_table_also_as_filters() {
 
 fn outcome(expression: &str, notation: &str) -> String {
     let sample = message::sample(notation);
-    judged(
+    evaluated(
         SqlFilter::parse(expression, sample.parameters.clone()),
         &sample,
     )
 }
 
-fn judged(read: Result<SqlFilter, SyntaxError>, sample: &message::Sample) -> String {
+fn evaluated(read: Result<SqlFilter, SyntaxError>, sample: &message::Sample) -> String {
     let filter = match read {
         Ok(filter) => filter,
         Err(error) => return format!("syntax {} {}", error.offset(), error.problem()),

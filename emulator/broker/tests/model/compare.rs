@@ -114,7 +114,7 @@ impl Pair {
             .map(|session| ListedSession::of(&session));
         assert_eq!(
             sessions.collect::<Vec<_>>(),
-            expected.told_sessions(),
+            expected.listed_sessions(),
             "sessions of {} after {step:?}",
             NAMES[q]
         );

@@ -17,7 +17,7 @@ pub(crate) struct Ledger {
     /// Sessions that a receiver holds.
     sessions: [BTreeSet<u8>; QUEUES],
     /// Receivers that were woken and have not taken yet.
-    told: BTreeSet<u64>,
+    notified: BTreeSet<u64>,
     /// Receivers that know that there are more messages, because they took fewer than were reserved.
     knowing: BTreeSet<u64>,
 }
@@ -47,7 +47,7 @@ impl Ledger {
             eager: rules.settings.expiry == Expiry::Eager,
             held: [(); QUEUES].map(|()| Vec::new()),
             sessions: [(); QUEUES].map(|()| BTreeSet::new()),
-            told: BTreeSet::new(),
+            notified: BTreeSet::new(),
             knowing: BTreeSet::new(),
         }
     }
@@ -82,7 +82,7 @@ impl Ledger {
         self.note_who_took(step, world);
         for &(place, id) in open {
             let waits = world.reserved(place, id) > 0;
-            let knows = self.told.contains(&id) || self.knowing.contains(&id);
+            let knows = self.notified.contains(&id) || self.knowing.contains(&id);
             assert!(knows || !waits, "{id} was not told");
         }
         for (q, held) in self.held.iter_mut().enumerate() {
@@ -108,7 +108,7 @@ impl Ledger {
 
     /// The locks of sessions end without an event, including those that were due and had not ended yet.
     fn forget_receivers(&mut self, world: &World) {
-        self.told.clear();
+        self.notified.clear();
         self.knowing.clear();
         for (q, held) in self.held.iter_mut().enumerate() {
             self.sessions[q].clear();
@@ -162,20 +162,20 @@ impl Ledger {
             None
         };
         for &ReceiverId(receiver) in &world.woken {
-            let new = self.told.insert(receiver);
+            let new = self.notified.insert(receiver);
             // A receiver that takes, or sets its credit with nothing reserved, is woken again.
             let asks = asking.is_some_and(|(id, _)| id == receiver);
             assert!(new || asks, "{receiver} was told twice");
         }
         if let (Step::Credit(..), Some((id, 0))) = (step, asking) {
-            self.told.remove(&id);
+            self.notified.remove(&id);
         }
     }
 
     fn note_who_took(&mut self, step: &Step, world: &World) {
         // A receiver that skips a message has looked at it all the same.
         if let Step::Take(place, id, 1..) | Step::Skip(place, id) = *step {
-            self.told.remove(&id);
+            self.notified.remove(&id);
             match world.reserved(place, id) {
                 0 => self.knowing.remove(&id),
                 _ => self.knowing.insert(id),

@@ -70,8 +70,8 @@ fn a_deferred_message_can_be_received_and_deleted() {
 fn deferred_messages_are_received_in_the_requested_order() {
     let mut bus = bus();
     let numbers = ["a", "b", "c"].map(|id| bus.send_deferred(id));
-    let asked = [numbers[2], numbers[0]];
-    let taken = bus.receive_deferred(&asked).unwrap();
+    let requested = [numbers[2], numbers[0]];
+    let taken = bus.receive_deferred(&requested).unwrap();
     assert_eq!(ids(&taken), ["c", "a"]);
 }
 

@@ -213,7 +213,7 @@ mod tests {
         )
     }
 
-    fn judged(token: &str) -> Result<VerifiedToken, TokenError> {
+    fn verified(token: &str) -> Result<VerifiedToken, TokenError> {
         verify(token, &[Key::well_known()], NOW)
     }
 
@@ -256,7 +256,7 @@ mod tests {
                 expires_at: EXPIRY,
             };
             assert_eq!(
-                judged(&token(resource, signature)),
+                verified(&token(resource, signature)),
                 Ok(expected),
                 "{resource}"
             );
@@ -268,7 +268,7 @@ mod tests {
         let shuffled = format!(
             "sharedaccesssignature skn=RootManageSharedAccessKey&x=y&se=1900000000&sig={UPPER}&sr=sb%3A%2F%2Flocalhost%2Forders"
         );
-        assert!(judged(&shuffled).is_ok());
+        assert!(verified(&shuffled).is_ok());
     }
 
     #[test]
@@ -299,13 +299,13 @@ mod tests {
             unknown.to_string(),
             "this namespace has no key named \"RootManageSharedAccessKey\""
         );
-        let elsewhere = judged(&token("sb%3A%2F%2Flocalhost%2Finvoices", UPPER));
+        let elsewhere = verified(&token("sb%3A%2F%2Flocalhost%2Finvoices", UPPER));
         assert_eq!(
             elsewhere,
             Err(TokenError::BadSignature("RootManageSharedAccessKey".into()))
         );
         let later = valid.replace("1900000000", "1900000001");
-        assert!(matches!(judged(&later), Err(TokenError::BadSignature(_))));
+        assert!(matches!(verified(&later), Err(TokenError::BadSignature(_))));
         assert!(!format!("{:?}", Key::well_known()).contains("SAS_KEY_VALUE"));
     }
 
@@ -390,7 +390,7 @@ mod tests {
             ),
         ];
         for (text, reason) in table {
-            let refused = judged(text).unwrap_err();
+            let refused = verified(text).unwrap_err();
             assert_eq!(refused, TokenError::Malformed(reason), "{text}");
             assert_eq!(refused.to_string(), format!("malformed token: {reason}"));
         }
@@ -409,7 +409,7 @@ mod tests {
     #[test]
     fn long_names_are_cut_in_errors() {
         let name = "n".repeat(5000);
-        let refused = judged(&format!(
+        let refused = verified(&format!(
             "SharedAccessSignature sr=a&sig=YQ==&se=1&skn={name}"
         ));
         assert_eq!(refused, Err(TokenError::UnknownKey("n".repeat(100))));
@@ -418,13 +418,13 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn random_sas_tokens_do_not_panic(text in "\\PC*") {
-            let _ = judged(&text);
-            let _ = judged(&format!("SharedAccessSignature {text}"));
+            let _ = verified(&text);
+            let _ = verified(&format!("SharedAccessSignature {text}"));
         }
 
         #[test]
         fn random_sas_token_parameters_do_not_panic(resource in "[a-z%/:0-9A-F&=]{0,20}", signature in "[A-Za-z0-9%+=]{0,44}", expiry in "[0-9-]{0,20}") {
-            let _ = judged(&format!(
+            let _ = verified(&format!(
                 "SharedAccessSignature sr={resource}&sig={signature}&se={expiry}&skn=RootManageSharedAccessKey"
             ));
         }

@@ -405,8 +405,8 @@ fn the_first_problems_are_reported_and_the_others_counted() {
         let path = format!("UserConfig.Namespaces[0].Queues[0].Properties.k{index}");
         assert_eq!(problem.path, path);
     }
-    let told = error.to_string();
-    assert!(told.ends_with("\nand 179900 more problems"));
+    let rendered = error.to_string();
+    assert!(rendered.ends_with("\nand 179900 more problems"));
     // Problems are reported in the order of the text, not of detection.
     let text = text.replace("\"Name\":\"q\"", "\"Name\":\"\"");
     let error = Config::parse(&text).unwrap_err();

@@ -125,7 +125,7 @@ impl Written {
             return;
         }
         let is_partitioned = self.description.enable_partitioning;
-        match sizes::asked_for(size, is_partitioned, Some(before), tier) {
+        match sizes::requested_size(size, is_partitioned, Some(before), tier) {
             Ok(size) => self.description.max_size_in_megabytes = size,
             Err(known) => {
                 let known = Vec::from_iter(known.iter().map(u64::to_string)).join(", ");

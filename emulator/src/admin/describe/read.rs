@@ -69,7 +69,7 @@ pub(crate) fn read_entity(
         && let Some(size) = fields.number(MAX_SIZE)?
     {
         let is_partitioned = entity.enable_partitioning;
-        let size = sizes::asked_for(size, is_partitioned, before, tier);
+        let size = sizes::requested_size(size, is_partitioned, before, tier);
         let written = fields.text(MAX_SIZE).unwrap_or_default().trim();
         entity.max_size_in_megabytes = size.map_err(|known| other_size(written, known))?;
     }

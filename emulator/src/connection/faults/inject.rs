@@ -166,13 +166,13 @@ impl ClientConnection {
         self.faults
             .redelivered
             .remove(&LockToken::from_tag(settlement.tag));
-        let said = confirmed(std::mem::replace(
+        let outcome = confirmed(std::mem::replace(
             &mut settlement.outcome,
             Outcome::Released,
         ));
         let state = match settlement.transaction.clone() {
-            Some(transaction) => in_transaction(transaction, said),
-            None => said.into(),
+            Some(transaction) => in_transaction(transaction, outcome),
+            None => outcome.into(),
         };
         let Settlement {
             link,

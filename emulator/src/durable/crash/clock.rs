@@ -29,8 +29,8 @@ async fn a_wall_clock_set_back_between_starts_does_not_set_back_time() {
 
 #[tokio::test(start_paused = true)]
 async fn deadlines_due_between_two_starts_are_processed_in_steps() {
-    let asked = std::env::var("CRASH_DUE").map(|text| text.parse().expect("CRASH_DUE"));
-    let count = asked.unwrap_or(DUE);
+    let variable = std::env::var("CRASH_DUE").map(|text| text.parse().expect("CRASH_DUE"));
+    let count = variable.unwrap_or(DUE);
     let file = SimulatedDisk::default();
     let first = begin(&file, 0);
     schedule(&first, count, 60_000);

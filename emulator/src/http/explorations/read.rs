@@ -129,19 +129,19 @@ fn token(text: &str) -> Result<Token, ApiError> {
 
 fn number(
     path: &str,
-    asked: Option<u64>,
+    requested: Option<u64>,
     default: u64,
     range: std::ops::RangeInclusive<u64>,
 ) -> Result<u64, ApiError> {
-    let number = asked.unwrap_or(default);
+    let number = requested.unwrap_or(default);
     match range.contains(&number) {
         true => Ok(number),
         false => Err(out_of_range(path, number, range.start(), range.end())),
     }
 }
 
-fn seconds(path: &str, asked: Option<f64>, default: f64) -> Result<Duration, ApiError> {
-    let seconds = asked.unwrap_or(default);
+fn seconds(path: &str, requested: Option<f64>, default: f64) -> Result<Duration, ApiError> {
+    let seconds = requested.unwrap_or(default);
     match seconds > 0.0 && seconds <= MAX_SECONDS {
         true => Ok(Duration::from_secs_f64(seconds)),
         false => Err(out_of_range(path, seconds, "above 0", MAX_SECONDS)),

@@ -73,7 +73,7 @@ async fn text_of(response: Response) -> String {
 
 #[tokio::test]
 async fn the_control_api_accepts_only_hosts_of_the_emulator() {
-    let asked = QueryParams::start(AccessOptions {
+    let server = QueryParams::start(AccessOptions {
         allowed_hosts: vec!["ci.example.com".parse().unwrap()],
         ..AccessOptions::default()
     })
@@ -90,7 +90,7 @@ async fn the_control_api_accepts_only_hosts_of_the_emulator() {
         "bus.example.org",
         "a.b.servicebus.windows.net",
     ] {
-        let status = asked.status(&line, "127.0.0.1", &[("Host", host)]).await;
+        let status = server.status(&line, "127.0.0.1", &[("Host", host)]).await;
         assert_eq!(status, 200, "{host}");
     }
     for host in [
@@ -108,7 +108,7 @@ async fn the_control_api_accepts_only_hosts_of_the_emulator() {
             "GET /$emulator",
             "GET /$emulator/x",
         ] {
-            let status = asked.status(line, "127.0.0.1", &[("Host", host)]).await;
+            let status = server.status(line, "127.0.0.1", &[("Host", host)]).await;
             assert_eq!(status, 421, "{line} {host}");
         }
         for line in [
@@ -116,11 +116,11 @@ async fn the_control_api_accepts_only_hosts_of_the_emulator() {
             "GET /$emulator/v1/health",
             "GET /$emulator/v1/ca.pem",
         ] {
-            let status = asked.status(line, "127.0.0.1", &[("Host", host)]).await;
+            let status = server.status(line, "127.0.0.1", &[("Host", host)]).await;
             assert_ne!(status, 421, "{line} {host}");
         }
     }
-    let refusal = asked
+    let refusal = server
         .ask(&line, "127.0.0.1", &[("Host", "evil.example:1")])
         .await;
     assert_eq!(refusal.headers()[X_CONTENT_TYPE_OPTIONS], "nosniff");
@@ -128,7 +128,7 @@ async fn the_control_api_accepts_only_hosts_of_the_emulator() {
     assert!(text.contains("--allow-host evil.example if"), "{text}");
     // The absolute target has the host, not the header.
     let line = "GET http://evil.example/$emulator/v1/namespaces";
-    let status = asked
+    let status = server
         .status(line, "127.0.0.1", &[("Host", "localhost")])
         .await;
     assert_eq!(status, 421);
@@ -136,21 +136,21 @@ async fn the_control_api_accepts_only_hosts_of_the_emulator() {
 
 #[tokio::test]
 async fn sdk_paths_check_tokens_and_not_hosts() {
-    let asked = QueryParams::start(AccessOptions::default()).await;
+    let server = QueryParams::start(AccessOptions::default()).await;
     let headers = [
         ("Host", "evil.example"),
         ("Origin", "http://evil.example"),
         ("Authorization", "SharedAccessSignature sr=x"),
     ];
     for line in ["GET /queue", "PUT /queue", "GET /metrics", "GET /"] {
-        let status = asked.status(line, NEIGHBOUR, &headers).await;
+        let status = server.status(line, NEIGHBOUR, &headers).await;
         assert_eq!(status, 401, "{line}");
     }
 }
 
 #[tokio::test]
 async fn changing_requests_of_foreign_origins_are_refused() {
-    let asked = QueryParams::start(AccessOptions {
+    let server = QueryParams::start(AccessOptions {
         allowed_origins: vec!["http://localhost:3000".parse().unwrap()],
         ..AccessOptions::default()
     })
@@ -172,7 +172,7 @@ async fn changing_requests_of_foreign_origins_are_refused() {
     ];
     for headers in allowed {
         let headers = [&[("Host", "localhost:5300")], headers].concat();
-        let status = asked.status(&line, "127.0.0.1", &headers).await;
+        let status = server.status(&line, "127.0.0.1", &headers).await;
         assert_eq!(status, 200, "{headers:?}");
     }
     let refused: [&[(&str, &str)]; 7] = [
@@ -195,14 +195,14 @@ async fn changing_requests_of_foreign_origins_are_refused() {
     ];
     for headers in refused {
         let headers = [&[("Host", "localhost:5300")], headers].concat();
-        let status = asked.status(&line, "127.0.0.1", &headers).await;
+        let status = server.status(&line, "127.0.0.1", &headers).await;
         assert_eq!(status, 403, "{headers:?}");
         // Requests that change nothing and whose responses the page cannot read.
         let line = format!("GET {LIST}");
-        assert_eq!(asked.status(&line, "127.0.0.1", &headers).await, 200);
+        assert_eq!(server.status(&line, "127.0.0.1", &headers).await, 200);
     }
     let headers = [("Host", "localhost"), ("Origin", "http://evil.example")];
-    let text = text_of(asked.ask(&line, "127.0.0.1", &headers).await).await;
+    let text = text_of(server.ask(&line, "127.0.0.1", &headers).await).await;
     assert!(
         text.contains("--allow-origin http://evil.example to"),
         "{text}"
@@ -211,7 +211,7 @@ async fn changing_requests_of_foreign_origins_are_refused() {
 
 #[tokio::test]
 async fn remote_requests_need_the_control_token() {
-    let asked = QueryParams::start(AccessOptions {
+    let server = QueryParams::start(AccessOptions {
         control_token: Some("S3cret".parse().unwrap()),
         ..AccessOptions::default()
     })
@@ -220,11 +220,11 @@ async fn remote_requests_need_the_control_token() {
     let line = format!("GET {LIST}");
     let shown = [host, ("Authorization", "Bearer S3cret")];
     let wrong = [host, ("Authorization", "Bearer S3cre")];
-    assert_eq!(asked.status(&line, "::1", &[host]).await, 200);
-    assert_eq!(asked.status(&line, "::1", &wrong).await, 200);
-    assert_eq!(asked.status(&line, NEIGHBOUR, &shown).await, 200);
+    assert_eq!(server.status(&line, "::1", &[host]).await, 200);
+    assert_eq!(server.status(&line, "::1", &wrong).await, 200);
+    assert_eq!(server.status(&line, NEIGHBOUR, &shown).await, 200);
     for headers in [&[host][..], &wrong] {
-        let refusal = asked.ask(&line, NEIGHBOUR, headers).await;
+        let refusal = server.ask(&line, NEIGHBOUR, headers).await;
         assert_eq!(refusal.status(), 401);
         assert_eq!(refusal.headers()[WWW_AUTHENTICATE], "Bearer");
         let text = text_of(refusal).await;
@@ -234,25 +234,25 @@ async fn remote_requests_need_the_control_token() {
         );
     }
     for line in ["GET /health", "GET /$emulator/v1/health"] {
-        assert_eq!(asked.status(line, NEIGHBOUR, &[host]).await, 200);
+        assert_eq!(server.status(line, NEIGHBOUR, &[host]).await, 200);
     }
 }
 
 #[tokio::test]
 async fn remote_requests_are_refused_without_a_configured_control_token() {
-    let asked = QueryParams::start(AccessOptions::default()).await;
+    let server = QueryParams::start(AccessOptions::default()).await;
     let headers = [("Host", "localhost"), ("Authorization", "Bearer ")];
     for line in [
         &format!("GET {LIST}"),
         &format!("POST {FREEZE}"),
         "GET /$emulator/",
     ] {
-        let refusal = asked.ask(line, NEIGHBOUR, &headers).await;
+        let refusal = server.ask(line, NEIGHBOUR, &headers).await;
         assert_eq!(refusal.status(), 403, "{line}");
         let text = text_of(refusal).await;
         assert!(text.contains("SERVICEBUS_EMULATOR_CONTROL_TOKEN"), "{text}");
     }
-    assert_eq!(asked.status("GET /health", NEIGHBOUR, &headers).await, 200);
+    assert_eq!(server.status("GET /health", NEIGHBOUR, &headers).await, 200);
 }
 
 #[test]

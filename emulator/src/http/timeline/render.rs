@@ -312,8 +312,8 @@ impl Rendering {
             return Some(None);
         }
         let id = id.map(|id| self.events.read(id));
-        let asked = self.wanted.message_id.as_ref();
-        if asked.is_some() && id.is_some() && asked != id.as_ref() {
+        let wanted_id = self.wanted.message_id.as_ref();
+        if wanted_id.is_some() && id.is_some() && wanted_id != id.as_ref() {
             return Some(None);
         }
         Some(Some((event, id, whole)))

@@ -156,19 +156,19 @@ async fn a_timeline_page_equals_that_part_of_the_whole_timeline() {
             is_newest,
             next: None,
         };
-        let mut told = Vec::new();
-        for asked in [None, Some(page())] {
+        let mut rendered = Vec::new();
+        for requested in [None, Some(page())] {
             let query = || TimelineQuery {
                 sequence_number: (seed % 5 == 0).then_some(7),
                 ..TimelineQuery::default()
             };
-            let copied = copied(&namespace, query(), None, asked.as_ref()).await;
+            let copied = copied(&namespace, query(), None, requested.as_ref()).await;
             let mut rendering = copied.in_page(Some(page())).await;
             let pieces = std::iter::from_fn(|| rendering.piece());
-            told.push(String::from_utf8(pieces.collect::<Vec<_>>().concat()).unwrap());
+            rendered.push(String::from_utf8(pieces.collect::<Vec<_>>().concat()).unwrap());
         }
-        assert_eq!(told[0], told[1], "seed {seed}, newest: {is_newest}");
-        named += usize::from(told[0].contains("\"message_id\":\""));
+        assert_eq!(rendered[0], rendered[1], "seed {seed}, newest: {is_newest}");
+        named += usize::from(rendered[0].contains("\"message_id\":\""));
     }
     assert!(named > 60, "{named} pages name a message");
 }

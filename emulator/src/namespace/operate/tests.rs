@@ -133,12 +133,12 @@ fn a_long_blocking_step_does_not_delay_other_tasks() {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(1).build().expect("it is built");
     let long = runtime.spawn(async {
-        let (tell, told) = std::sync::mpsc::channel();
+        let (tell, received) = std::sync::mpsc::channel();
         run_blocking(|| {
             tokio::spawn(async move { tell.send(()) });
-            told.recv_timeout(std::time::Duration::from_secs(60))
+            received.recv_timeout(std::time::Duration::from_secs(60))
         })
     });
-    let told = runtime.block_on(long).expect("it ends");
-    told.expect("the other task ran");
+    let received = runtime.block_on(long).expect("it ends");
+    received.expect("the other task ran");
 }

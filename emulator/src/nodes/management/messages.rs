@@ -73,7 +73,7 @@ impl Management<'_, '_> {
         };
         let session = self.optional_held_session()?;
         // The receiver of the request, if named, so that its locks end with its link.
-        let holder = self.asked_by.unwrap_or(self.receiver_id);
+        let holder = self.requested_by.unwrap_or(self.receiver_id);
         let received = self.entity.receive_deferred(
             self.cx,
             self.kind,

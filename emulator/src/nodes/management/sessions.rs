@@ -112,7 +112,7 @@ impl Management<'_, '_> {
     /// on one connection (spec/newest.md 1).
     pub(crate) fn optional_held_session(&self) -> Result<Option<SessionName>, ServiceError> {
         let session = self.optional_session()?;
-        match (&session, self.asked_by) {
+        match (&session, self.requested_by) {
             (Some(id), Some(receiver)) if self.entity.is_superseded(receiver, id) => {
                 Err(ServiceError::session_lock_lost())
             }

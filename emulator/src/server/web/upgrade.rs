@@ -50,8 +50,8 @@ pub(crate) fn is_websocket_upgrade(request: &Request<Incoming>) -> bool {
 
 /// Returns whether the request asks for a WebSocket at another path (observed 51).
 pub(crate) fn is_at_other_path(request: &Request<Incoming>) -> bool {
-    let asked = request.headers().get(UPGRADE);
-    asked.is_some_and(|asked| asked.as_bytes().eq_ignore_ascii_case(b"websocket"))
+    let upgrade = request.headers().get(UPGRADE);
+    upgrade.is_some_and(|upgrade| upgrade.as_bytes().eq_ignore_ascii_case(b"websocket"))
         && !is_websocket_upgrade(request)
 }
 

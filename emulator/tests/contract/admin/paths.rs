@@ -127,8 +127,8 @@ fn an_unsupported_administration_method_is_refused() {
             "{reply:?}"
         );
     }
-    let told = admin.send("HEAD", "/q", &[], None);
-    assert_eq!((told.status, told.body.as_str()), (400, ""));
+    let response = admin.send("HEAD", "/q", &[], None);
+    assert_eq!((response.status, response.body.as_str()), (400, ""));
 }
 
 #[test]

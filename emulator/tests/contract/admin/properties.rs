@@ -182,8 +182,8 @@ fn every_out_of_range_property_is_refused() {
             assert_eq!(refused.status, 400, "{refused:?}");
             let problem = &refused.body["error"]["problems"][0];
             assert_eq!(problem["path"], name, "{problem}");
-            let told = problem["value"].as_str().unwrap_or_default();
-            assert_eq!(told, value.to_string(), "{problem}");
+            let reported = problem["value"].as_str().unwrap_or_default();
+            assert_eq!(reported, value.to_string(), "{problem}");
             assert!(!problem["allowed"].as_str().unwrap_or_default().is_empty());
             let kept = made.control(&bus, None);
             assert_eq!(kept.status, 404, "{}", made.path);

@@ -164,8 +164,8 @@ fn a_seventeenth_reader_of_changes_is_refused() {
         })
         .collect();
     let refused = bus.http.get(CHANGES);
-    let said = refused.error_with(503, "too-many");
-    assert_eq!(said, "16 clients follow changes already, as many as may");
+    let text = refused.error_with(503, "too-many");
+    assert_eq!(text, "16 clients follow changes already, as many as may");
     readers.pop();
     let deadline = std::time::Instant::now() + TIMEOUT;
     loop {

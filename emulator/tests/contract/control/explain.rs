@@ -60,7 +60,7 @@ fn post_json(bus: &Bus, batch: &str) -> Answer {
 /// What one rule says.
 fn of(explained: &Value, rule: &str) -> Value {
     let rules = explained["rules"].as_array().expect("rules are an array");
-    let found = rules.iter().find(|said| said["rule"] == rule);
+    let found = rules.iter().find(|entry| entry["rule"] == rule);
     found
         .unwrap_or_else(|| panic!("no {rule}: {explained}"))
         .clone()
@@ -79,7 +79,7 @@ fn a_matching_rule_is_explained_without_a_reason() {
         assert_eq!(of(&explained, rule), expected);
     }
     let names = explained["rules"].as_array().into_iter().flatten();
-    let names: Vec<_> = names.map(|said| said["rule"].clone()).collect();
+    let names: Vec<_> = names.map(|entry| entry["rule"].clone()).collect();
     assert_eq!(names, ["action", "correlation", "divide", "sql", "system"]);
 }
 
@@ -91,27 +91,27 @@ fn a_mismatching_rule_is_explained_with_its_part_and_values() {
         .application("colour", text("blue"))
         .application("n", serde_amqp::Value::Int(0));
     let explained = explain(&bus, &message);
-    let said = of(&explained, "sql");
-    assert_eq!(members(&said, ["matched", "error"]), json!([false, null]));
-    assert_eq!(said["reason"]["truth"], "false");
-    assert_eq!(said["reason"]["expression"], "colour = 'red'");
-    let values = said["reason"]["values"].clone();
+    let entry = of(&explained, "sql");
+    assert_eq!(members(&entry, ["matched", "error"]), json!([false, null]));
+    assert_eq!(entry["reason"]["truth"], "false");
+    assert_eq!(entry["reason"]["expression"], "colour = 'red'");
+    let values = entry["reason"]["values"].clone();
     assert_eq!(values[0]["name"], "colour");
     let value = values[0]["value"].as_str().unwrap_or_default();
-    assert!(value.contains("blue"), "{said}");
-    let said = of(&explained, "correlation");
-    assert_eq!(said["matched"], false);
-    let expression = said["reason"]["expression"].as_str().unwrap_or_default();
-    assert!(expression.contains("colour"), "{said}");
+    assert!(value.contains("blue"), "{entry}");
+    let entry = of(&explained, "correlation");
+    assert_eq!(entry["matched"], false);
+    let expression = entry["reason"]["expression"].as_str().unwrap_or_default();
+    assert!(expression.contains("colour"), "{entry}");
     for rule in ["divide", "action"] {
-        let said = of(&explained, rule);
-        assert_eq!(members(&said, ["matched", "reason"]), json!([false, null]));
-        let error = said["error"].as_str().unwrap_or_default();
-        assert!(error.contains("divided by zero"), "{said}");
+        let entry = of(&explained, rule);
+        assert_eq!(members(&entry, ["matched", "reason"]), json!([false, null]));
+        let error = entry["error"].as_str().unwrap_or_default();
+        assert!(error.contains("divided by zero"), "{entry}");
     }
     // What is missing is unknown, not false.
-    let said = of(&explain(&bus, &Message::new("m")), "sql");
-    assert_eq!(said["reason"]["truth"], "unknown");
+    let entry = of(&explain(&bus, &Message::new("m")), "sql");
+    assert_eq!(entry["reason"]["truth"], "unknown");
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn all_subscriptions_of_a_topic_are_explained_in_one_request() {
     );
     let bus = Bus::configured(&config);
     let batch = r#"[{"Body":"","UserProperties":{"price":5}}]"#;
-    let told = r#"{"application_properties":{"price":{"int":5}}}"#;
+    let message = r#"{"application_properties":{"price":{"int":5}}}"#;
     let explain = |query: &str, body: &str| {
         let request = format!(
             "POST /$emulator/v1/namespaces/sbemulatorns/explain?{query} HTTP/1.1\r\nHost: localhost\r\n\
@@ -315,7 +315,7 @@ fn all_subscriptions_of_a_topic_are_explained_in_one_request() {
     };
     let ask = |query: &str| explain(query, batch);
     let answer = ask("topic=t").ok();
-    assert_eq!(explain("topic=t", told).ok(), answer);
+    assert_eq!(explain("topic=t", message).ok(), answer);
     let refused = explain("topic=t", r#"{"header":{"priority":300}}"#);
     assert_ends_with(
         refused.error_with(400, "invalid-body"),

@@ -12,7 +12,7 @@ const ALL: &str = "/$emulator/v1/explorations";
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// An exploration of a worker that completes two messages.
-fn asked() -> Value {
+fn request_body() -> Value {
     json!({
         "name": "test_orders",
         "topology": {"UserConfig": {"Namespaces": [{"Name": "any", "Queues": [{"Name": "q"}]}]}},
@@ -115,7 +115,7 @@ fn names(bus: &Bus) -> usize {
 #[test]
 fn an_exploration_finds_a_worker_that_charges_twice() {
     let bus = Bus::with_queues(&["other"]);
-    let (tokens, report) = explore(&bus, &asked(), false);
+    let (tokens, report) = explore(&bus, &request_body(), false);
     assert_eq!(&tokens[..2], &[Value::Null, Value::Null]);
     let found = "x1:worker.complete@q/o-1#1=deliver-twice";
     assert!(tokens.contains(&json!(found)), "{tokens:?}");
@@ -132,7 +132,7 @@ fn an_exploration_finds_a_worker_that_charges_twice() {
     }
     assert_eq!(report["report"]["notReached"], 0, "{text}");
     assert_eq!(names(&bus), 1, "the namespaces of runs are gone");
-    let mut only = asked();
+    let mut only = request_body();
     only["token"] = json!(found);
     let (tokens, report) = explore(&bus, &only, false);
     assert_eq!(tokens[2], found);
@@ -142,7 +142,7 @@ fn an_exploration_finds_a_worker_that_charges_twice() {
 #[test]
 fn an_exploration_passes_for_an_idempotent_worker() {
     let bus = Bus::with_queues(&["other"]);
-    let (tokens, report) = explore(&bus, &asked(), true);
+    let (tokens, report) = explore(&bus, &request_body(), true);
     assert_eq!(
         tokens.len(),
         6,
@@ -159,7 +159,7 @@ fn an_exploration_passes_for_an_idempotent_worker() {
 #[test]
 fn an_exploration_combines_two_faults_and_is_cut_by_its_budget() {
     let bus = Bus::with_queues(&["other"]);
-    let mut request = asked();
+    let mut request = request_body();
     request["faults"] = json!(2);
     request["runs"] = json!(8);
     request["topology"] = json!(format!("// As a file.\n{}", request["topology"]));
@@ -176,7 +176,7 @@ fn an_exploration_combines_two_faults_and_is_cut_by_its_budget() {
 #[test]
 fn an_exploration_reports_a_test_that_fails_without_faults() {
     let bus = Bus::with_queues(&["other"]);
-    for (results, told) in [
+    for (results, expected) in [
         (
             [false, false],
             "the test fails without any fault; make it pass first\nboom",
@@ -184,7 +184,7 @@ fn an_exploration_reports_a_test_that_fails_without_faults() {
         ([true, false], "the base run is itself flaky"),
         ([true, true], "there is no operation to apply a fault to"),
     ] {
-        let exploration = begin(&bus, &asked());
+        let exploration = begin(&bus, &request_body());
         for passed in results {
             let run = next(&bus, &exploration).expect("a run");
             let result = json!({"passed": passed, "message": "boom"});
@@ -193,7 +193,10 @@ fn an_exploration_reports_a_test_that_fails_without_faults() {
         assert_eq!(next(&bus, &exploration), None);
         let report = bus.http.get(&exploration).ok();
         let text = report["text"].as_str().expect("a text");
-        assert!(text.starts_with(&format!("test_orders: {told}")), "{text}");
+        assert!(
+            text.starts_with(&format!("test_orders: {expected}")),
+            "{text}"
+        );
         assert_eq!(report["done"], true);
     }
 }
@@ -226,7 +229,7 @@ fn an_invalid_exploration_is_refused_with_the_allowed_values() {
             "",
         ),
     ] {
-        let mut request = asked();
+        let mut request = request_body();
         request[path] = value;
         let answer = bus.http.post(ALL, &request);
         assert_eq!(answer.status, 400, "{request}: {answer:?}");
@@ -239,7 +242,7 @@ fn an_invalid_exploration_is_refused_with_the_allowed_values() {
             "{answer:?}"
         );
     }
-    let mut request = asked();
+    let mut request = request_body();
     request["token"] = json!("x0:worker.complete@q/o-1#1=lose-lock");
     let answer = bus.http.post(ALL, &request);
     assert_eq!(
@@ -251,7 +254,7 @@ fn an_invalid_exploration_is_refused_with_the_allowed_values() {
 #[test]
 fn an_exploration_reports_a_token_of_another_test() {
     let bus = Bus::with_queues(&["other"]);
-    let mut request = asked();
+    let mut request = request_body();
     request["token"] = json!("x1:worker.complete@q/o-9#1=lose-lock");
     let (tokens, report) = explore(&bus, &request, true);
     assert_eq!(tokens, [Value::Null, Value::Null]);
@@ -262,7 +265,7 @@ fn an_exploration_reports_a_token_of_another_test() {
 #[test]
 fn an_exploration_result_is_accepted_for_the_open_run_only() {
     let bus = Bus::with_queues(&["other"]);
-    let exploration = begin(&bus, &asked());
+    let exploration = begin(&bus, &request_body());
     let passed = json!({"passed": true});
     let run = next(&bus, &exploration).expect("a run");
     let early = bus.http.post(&format!("{exploration}/runs"), &Value::Null);
@@ -283,7 +286,7 @@ fn an_exploration_result_is_accepted_for_the_open_run_only() {
 #[test]
 fn an_abandoned_exploration_is_removed_with_its_namespace() {
     let bus = Bus::with_queues(&["other"]);
-    let mut request = asked();
+    let mut request = request_body();
     request["keep"] = json!(0.05);
     // On a slow machine the exploration may be gone before its run is executed.
     let exploration = begin(&bus, &request);
@@ -300,7 +303,7 @@ fn an_abandoned_exploration_is_removed_with_its_namespace() {
 #[test]
 fn a_removed_exploration_removes_the_namespace_of_its_run() {
     let bus = Bus::with_queues(&["other"]);
-    let exploration = begin(&bus, &asked());
+    let exploration = begin(&bus, &request_body());
     next(&bus, &exploration).expect("a run");
     assert_eq!(names(&bus), 2);
     let removed = bus.http.delete(&exploration);

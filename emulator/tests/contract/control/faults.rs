@@ -29,11 +29,11 @@ fn hits(bus: &Bus, id: &Value) -> u64 {
 }
 
 /// The faults in the timeline of a queue.
-fn told(bus: &Bus, entity: &str) -> Vec<String> {
+fn details(bus: &Bus, entity: &str) -> Vec<String> {
     let events = bus.http.events(&format!("?entity={entity}"));
     let faults = events.iter().filter(|event| event["kind"] == "fault");
-    let told = faults.map(|fault| fault["detail"].as_str().expect("a text").to_owned());
-    told.collect()
+    let details = faults.map(|fault| fault["detail"].as_str().expect("a text").to_owned());
+    details.collect()
 }
 
 fn lose_the_reply(bus: &Bus, entity: Option<&str>, nth: u64) -> Value {

@@ -257,9 +257,9 @@ fn a_request_sends_all_messages_or_none() {
     assert_eq!(answer.error(400).0, "invalid-argument");
     let large = json!({"body": {"text": "x".repeat(300_000)}});
     let answer = bus.http.post(&path, &large);
-    let said = answer.error_with(409, "refused");
+    let text = answer.error_with(409, "refused");
     assert_eq!(
-        said,
+        text,
         "the messages have more than 262144 bytes, the most that it takes"
     );
     let answer = bus
@@ -464,7 +464,7 @@ fn message_properties_in_json_have_their_amqp_types() {
         let message = json!({"properties": properties});
         bus.http.post("~/messages?entity=q", &message)
     };
-    for (field, value, said) in [
+    for (field, value, text) in [
         (
             "subject",
             json!(5),
@@ -487,7 +487,7 @@ fn message_properties_in_json_have_their_amqp_types() {
         ),
     ] {
         let answer = sent(json!({ field: value }));
-        assert_contains(answer.error(400).1, said);
+        assert_contains(answer.error(400).1, text);
     }
     let ids = json!({"message_id": {"ulong": 7}, "correlation_id": {"uuid": "00000000-0000-0000-0000-000000000001"}});
     assert_eq!(sent(ids).status, 201);

@@ -143,10 +143,10 @@ fn metrics_list_a_thousand_entities_and_the_sum_of_all() {
         assert_eq!(sent.status, 201);
     }
     let metrics = text(&bus, "/metrics", "");
-    let told = metrics
+    let exported = metrics
         .lines()
         .filter(|line| line.starts_with("servicebus_messages{"));
-    assert_eq!(told.count(), 1000);
+    assert_eq!(exported.count(), 1000);
     for line in [
         "servicebus_entities_omitted 2",
         r#"servicebus_namespace_messages{namespace="sbemulatorns"} 2"#,

@@ -25,8 +25,8 @@ fn a_json_value_has_at_most_the_nesting_depth_of_amqp() {
     let bus = Bus::with_queues(&["q"]);
     assert_eq!(send(&bus, &nested(20)).status, 201);
     let deep = send(&bus, &nested(50));
-    let said = deep.error_with(400, "invalid-argument");
-    assert!(said.contains("nested deeper"), "{said}");
+    let text = deep.error_with(400, "invalid-argument");
+    assert!(text.contains("nested deeper"), "{text}");
     assert_eq!(send(&bus, &nested(100_000)).error(400).0, "invalid-body");
     assert_eq!(listed(&bus).len(), 1);
 }
@@ -82,7 +82,7 @@ fn entity_names_with_slashes_are_accepted_in_message_requests() {
 #[test]
 fn the_invalid_one_of_several_messages_is_reported_and_none_sent() {
     let bus = Bus::with_queues(&["q"]);
-    for (wrong, status, said) in [
+    for (wrong, status, text) in [
         (json!({"subject": "x"}), 422, "messages[1]: unknown field"),
         (
             json!({"properties": {"subject": 5}}),
@@ -92,7 +92,7 @@ fn the_invalid_one_of_several_messages_is_reported_and_none_sent() {
     ] {
         let messages = json!([{}, wrong, {}]);
         let answer = bus.http.post("~/messages?entity=q", &messages);
-        assert_contains(answer.error(status).1, said);
+        assert_contains(answer.error(status).1, text);
     }
     assert_eq!(bus.http.held("q"), (0, 0));
 }

@@ -375,14 +375,14 @@ fn judge(document: &Value, schema: Option<&Value>, value: &Value) {
     };
     // By which schemas refer to each other; nothing is fetched.
     let url = "http://localhost/openapi.json";
-    let mut judged = schema.clone();
+    let mut resolved = schema.clone();
     // References are to the components of the document.
-    judged["components"] = document["components"].clone();
+    resolved["components"] = document["components"].clone();
     let mut compiler = Compiler::new();
     compiler.set_default_draft(Draft::V2020_12);
     compiler.enable_format_assertions();
     compiler
-        .add_resource(url, judged)
+        .add_resource(url, resolved)
         .expect("a schema is JSON");
     let mut schemas = Schemas::new();
     let compiled = compiler.compile(url, &mut schemas);
@@ -418,9 +418,9 @@ fn the_openapi_description_is_compressed_for_clients_accepting_gzip() {
             false => { body }.read_to_string(&mut text),
         }
         .expect("the description is text");
-        let told: Value = serde_json::from_str(&text).expect("the description is JSON");
+        let served: Value = serde_json::from_str(&text).expect("the description is JSON");
         assert!(
-            told == openapi::document(),
+            served == openapi::document(),
             "{accepted}: another one is served"
         );
     }

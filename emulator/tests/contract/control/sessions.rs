@@ -132,12 +132,16 @@ fn the_timeline_has_the_events_of_a_session() {
     peer.accept("q", "s");
     bus.http.advance(61.0);
     let events = bus.http.events("?entity=q");
-    let told: Vec<&Value> = events
+    let with_session: Vec<&Value> = events
         .iter()
         .filter(|event| !event["session"].is_null())
         .collect();
-    let column =
-        |name: &str| -> Vec<Value> { told.iter().map(|event| event[name].clone()).collect() };
+    let column = |name: &str| -> Vec<Value> {
+        with_session
+            .iter()
+            .map(|event| event[name].clone())
+            .collect()
+    };
     let kinds = [
         "session-accepted",
         "session-lock-renewed",

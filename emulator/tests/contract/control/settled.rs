@@ -50,15 +50,15 @@ fn messages_without_a_receiver_are_idle() {
 fn busy_parts_are_listed_on_request() {
     let (bus, mut peer, delivery) = locked();
     problems(&bus);
-    let asked = json!({"within": 0, "refuse": false});
-    let told = json!({
+    let request = json!({"within": 0, "refuse": false});
+    let expected = json!({
         "settled": false,
         "failure": "the namespace did not become idle within 0 s\n  q: 1 locked by worker-1",
     });
-    assert_eq!(settled(&bus, &asked).ok(), told);
+    assert_eq!(settled(&bus, &request).ok(), expected);
     peer.settle(&delivery, accepted());
-    let asked = json!({"within": 30, "refuse": false});
-    assert_eq!(settled(&bus, &asked).ok(), json!({"settled": true}));
+    let request = json!({"within": 30, "refuse": false});
+    assert_eq!(settled(&bus, &request).ok(), json!({"settled": true}));
 }
 
 #[test]

@@ -162,7 +162,7 @@ fn another_topic_recreates_an_unused_subscription() {
 fn a_client_ends_its_durable_subscription_without_naming_the_topic() {
     let bus = bus();
     let mut peer = bus.jms("c");
-    for (link, capabilities, ending, desired, told) in [
+    for (link, capabilities, ending, desired, offered) in [
         ("a", &[][..], "a", &[][..], &["topic"][..]),
         ("b", &["shared"], "b", &[], &["topic", "shared"]),
         (
@@ -186,7 +186,7 @@ fn a_client_ends_its_durable_subscription_without_naming_the_topic() {
         let (_, source) = described_list(last.answer.field(5));
         assert_eq!(source[0], text("t"));
         assert_eq!(source[1..3], [uint(2), symbol("never")]);
-        assert_eq!(source[10], symbols(told));
+        assert_eq!(source[10], symbols(offered));
         other.detach(&last);
         assert_eq!(bus.subscriptions_of("t"), [""; 0]);
         assert_eq!(other.refused(&attach).condition, "amqp:not-found");

@@ -139,9 +139,9 @@ fn an_unconstrained_ca_in_the_tls_directory_is_replaced() {
     assert!(Stream::secured(process.address("amqps"), "localhost", &old).is_err());
     process.signal("TERM");
     let log = process.ended().stderr;
-    let told =
+    let expected =
         format!("the certificate authority in {file} could vouch for any name and is replaced");
-    assert_eq!(log.matches(&told).count(), 1, "{log}");
+    assert_eq!(log.matches(&expected).count(), 1, "{log}");
     let _ = fs::remove_dir_all(&directory);
 }
 

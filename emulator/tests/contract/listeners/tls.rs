@@ -135,11 +135,11 @@ fn the_location_of_a_lock_has_the_scheme_of_its_request() {
 #[test]
 fn the_commands_of_the_readme_work() {
     for (tool, version) in [("curl", "--version"), ("openssl", "version")] {
-        let asked = Command::new(tool)
+        let started = Command::new(tool)
             .arg(version)
             .stdout(Stdio::null())
             .status();
-        if asked.is_err() {
+        if started.is_err() {
             let note = format!("the README's commands are left out: {tool} cannot be run\n");
             let _ = std::io::stderr().write_all(note.as_bytes());
             return;
@@ -158,12 +158,12 @@ fn the_commands_of_the_readme_work() {
         .output()
         .expect("there is a shell");
     let _ = fs::remove_dir_all(&directory);
-    let said = String::from_utf8_lossy(&output.stdout);
+    let stdout = String::from_utf8_lossy(&output.stdout);
     assert!(
         output.status.success()
-            && said.contains("healthy")
-            && said.contains("Verify return code: 0 (ok)"),
-        "{said}{}",
+            && stdout.contains("healthy")
+            && stdout.contains("Verify return code: 0 (ok)"),
+        "{stdout}{}",
         String::from_utf8_lossy(&output.stderr)
     );
 }

@@ -57,8 +57,11 @@ fn o51_a_websocket_at_another_path_is_refused() {
         let read = stream.read(&mut answer).expect("it is answered");
         let answer = String::from_utf8_lossy(&answer[..read]).into_owned();
         assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
-        let said = format!("There is no WebSocket at {path}; ");
-        assert!(answer.contains(&said) && answer.contains(PATH), "{answer}");
+        let expected = format!("There is no WebSocket at {path}; ");
+        assert!(
+            answer.contains(&expected) && answer.contains(PATH),
+            "{answer}"
+        );
     }
 }
 

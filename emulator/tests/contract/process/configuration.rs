@@ -195,9 +195,9 @@ fn unsigned_tokens_beside_a_limited_key_are_warned_of() {
         let warnings = process.ready["namespaces"][0]["warnings"].to_string();
         process.signal("TERM");
         let ended = process.ended();
-        for told in [warnings, ended.stderr] {
-            let names_both = told.contains("reader") && told.contains("Listen");
-            assert_eq!(names_both, is_warned, "{told}");
+        for output in [warnings, ended.stderr] {
+            let names_both = output.contains("reader") && output.contains("Listen");
+            assert_eq!(names_both, is_warned, "{output}");
         }
     }
 }

@@ -72,12 +72,12 @@ fn messages(process: &Process, entity: &str) -> Vec<(String, String, u64)> {
         .get(&format!("~/messages?entity={entity}"))
         .ok();
     let all = listed["messages"].as_array().expect("a list").clone();
-    let told = |message: Json| {
+    let summary = |message: Json| {
         let text = |name: &str| message[name].as_str().unwrap_or_default().to_owned();
         let count = message["delivery_count"].as_u64().unwrap_or_default();
         (text("message_id"), text("state"), count)
     };
-    all.into_iter().map(told).collect()
+    all.into_iter().map(summary).collect()
 }
 
 fn as_told(all: &[(&str, &str, u64)]) -> Vec<(String, String, u64)> {

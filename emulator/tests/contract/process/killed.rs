@@ -42,11 +42,11 @@ struct Ledger {
 
 #[test]
 fn accepted_messages_survive_kills() {
-    let asked = |name: &str, usual| {
+    let variable = |name: &str, usual| {
         std::env::var(name).map_or(usual, |text| text.parse::<u64>().expect("a number"))
     };
-    let sends = asked("KILLED_SENDS", 1200);
-    let (kills, clients) = (asked("KILLED_TIMES", 3), asked("KILLED_CLIENTS", 12));
+    let sends = variable("KILLED_SENDS", 1200);
+    let (kills, clients) = (variable("KILLED_TIMES", 3), variable("KILLED_CLIENTS", 12));
     let began = Instant::now();
     let directory = Directory::new();
     let file = TemporaryFile::new(&queues("", &[("a", ""), ("b", "")]));

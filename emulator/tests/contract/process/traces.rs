@@ -314,13 +314,13 @@ fn a_commit_begins_and_ends_spans() {
     peer.complete(&second);
     peer.settle_down();
     let spans = collector.wait_for(4);
-    let told = spans.iter().map(|span| {
+    let exported = spans.iter().map(|span| {
         let id = attribute(span, "messaging.message.id");
         (id, attribute(span, "servicebus.outcome"))
     });
     let completed = |id: &str| (id.to_owned(), "completed".to_owned());
     let expected = ["in", "in", "out", "out"].map(completed);
-    assert_eq!(Vec::from_iter(told), expected);
+    assert_eq!(Vec::from_iter(exported), expected);
 }
 
 #[test]
@@ -365,16 +365,16 @@ fn a_collector_that_refuses_all_spans_is_logged_once() {
     }
     process.signal("TERM");
     let logged = process.ended().stderr;
-    let told: Vec<_> = logged
+    let exported: Vec<_> = logged
         .lines()
         .filter(|line| line.contains("spans"))
         .collect();
-    assert_eq!(told.len(), 1, "{logged}");
+    assert_eq!(exported.len(), 1, "{logged}");
     let text = format!(
         "spans are dropped until {}/v1/traces accepts them: it answers 400",
         collector.endpoint()
     );
-    assert_contains(told[0], &text);
+    assert_contains(exported[0], &text);
 }
 
 #[test]

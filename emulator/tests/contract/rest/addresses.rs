@@ -56,7 +56,7 @@ fn an_unsupported_method_is_refused_with_the_supported_ones() {
 #[test]
 fn each_kind_of_address_refuses_unsupported_operations() {
     let (_bus, rest) = bus().with_rest();
-    for (address, said) in [
+    for (address, event) in [
         (
             "t/subscriptions/s",
             "it is a subscription; send to its topic",
@@ -71,15 +71,15 @@ fn each_kind_of_address_refuses_unsupported_operations() {
         ),
         ("q/$Transfer/$DeadLetterQueue", "filled by the broker alone"),
     ] {
-        assert_contains(rest.send(address, &[], "x").refusal(400), said);
+        assert_contains(rest.send(address, &[], "x").refusal(400), event);
     }
-    for (address, said) in [
+    for (address, event) in [
         ("t", "it is a topic; receive from its subscriptions"),
         ("t/$DeadLetterQueue", "it is a topic"),
         ("source", "with auto-forwarding enabled"),
     ] {
         for refused in [rest.peek_lock(address), rest.take(address)] {
-            assert!(refused.refusal(400).contains(said), "{address}");
+            assert!(refused.refusal(400).contains(event), "{address}");
         }
     }
     for address in [
@@ -170,7 +170,7 @@ fn a_refused_rest_request_is_in_the_timeline() {
     assert_eq!(events.len(), 1, "{events:?}");
     assert_eq!(events[0]["kind"], "refused");
     assert_eq!(events[0]["client"], "HTTP");
-    let said = events[0].to_string();
-    assert!(said.contains(id.expect("an id")), "{said}");
-    assert_contains(&said, "SystemTracker:sbemulatorns:Queue:q");
+    let event = events[0].to_string();
+    assert!(event.contains(id.expect("an id")), "{event}");
+    assert_contains(&event, "SystemTracker:sbemulatorns:Queue:q");
 }

@@ -125,12 +125,12 @@ fn an_invalid_sas_token_is_refused_with_the_reason() {
 fn a_client_without_rights_does_not_learn_which_names_exist() {
     let bus = keys("");
     let rest = bus.rest_with(None);
-    let said = |name: &str| rest.send(name, &[], "x").refusal(401).replace(name, "…");
-    assert_eq!(said("q"), said("nobody"));
+    let expected = |name: &str| rest.send(name, &[], "x").refusal(401).replace(name, "…");
+    assert_eq!(expected("q"), expected("nobody"));
     let wrong = token("http://localhost/", "sender", "wrong");
     let rest = bus.rest_with(Some(&wrong));
-    let said = |name: &str| rest.send(name, &[], "x").refusal(401).replace(name, "…");
-    assert_eq!(said("q"), said("nobody"));
+    let expected = |name: &str| rest.send(name, &[], "x").refusal(401).replace(name, "…");
+    assert_eq!(expected("q"), expected("nobody"));
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn differing_partition_key_and_session_id_are_refused() {
 #[test]
 fn malformed_headers_are_refused() {
     let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
-    for (headers, said) in [
+    for (headers, expected) in [
         (
             ("BrokerProperties", "{"),
             "The value '{' of the HTTP header 'BrokerProperties' is invalid",
@@ -263,7 +263,7 @@ fn malformed_headers_are_refused() {
         (("Content-Type", "é"), "Content-Type"),
     ] {
         let refused = rest.send("q", &[headers], "x");
-        assert!(refused.refusal(400).contains(said), "{refused:?}");
+        assert!(refused.refusal(400).contains(expected), "{refused:?}");
     }
     let refused = rest.send("q", &[("BrokerProperties", "<&>")], "x");
     assert_contains(refused.refusal(400), "'&lt;&amp;&gt;'");

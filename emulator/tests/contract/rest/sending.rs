@@ -155,7 +155,7 @@ fn headers_of_a_batch_request_do_not_apply_to_its_messages() {
 fn a_refused_batch_stores_no_message() {
     let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let long = "x".repeat(129);
-    for (batch, said) in [
+    for (batch, expected) in [
         (json!([]), "at least one message"),
         (json!({"Body": "x"}), "a JSON array"),
         (
@@ -169,7 +169,7 @@ fn a_refused_batch_stores_no_message() {
     ] {
         let refused = rest.send_batch("q", &batch);
         let words = refused.refusal(400);
-        assert!(words.contains(said), "{batch}: {words}");
+        assert!(words.contains(expected), "{batch}: {words}");
     }
     let content_type = ("Content-Type", "application/vnd.microsoft.servicebus.json");
     let refused = rest.send("q", &[content_type], "[{\"Body\":");

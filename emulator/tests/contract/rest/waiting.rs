@@ -156,7 +156,7 @@ fn a_receive_request_ends_when_the_entity_is_deleted_or_disabled() {
             "with auto-forwarding enabled",
         ),
     ];
-    for (end, status, said) in ends {
+    for (end, status, expected) in ends {
         let bus = bus_with_a_canary();
         let path = "/q/messages/head?timeout=60";
         let waiting = ["POST", "DELETE"].map(|method| bus.rest().begin(method, path, &[], b""));
@@ -164,7 +164,7 @@ fn a_receive_request_ends_when_the_entity_is_deleted_or_disabled() {
         end(&bus);
         for request in waiting {
             let answer = request.answer();
-            assert!(answer.refusal(status).contains(said), "{answer:?}");
+            assert!(answer.refusal(status).contains(expected), "{answer:?}");
         }
     }
 }

@@ -247,8 +247,8 @@ fn an_expired_token_is_refused_with_its_expiry_instant() {
     let token = sas::sign(audience, &Key::well_known(), 1_555_017_176);
     let reply = peer.put_token(audience, &token);
     assert_eq!(reply.cbs_status(), 401);
-    let said = "ExpiredToken: The token is expired. Expiration time: '2019-04-11 21:12:56Z'";
-    assert!(reply.text().starts_with(said), "{}", reply.text());
+    let expected = "ExpiredToken: The token is expired. Expiration time: '2019-04-11 21:12:56Z'";
+    assert!(reply.text().starts_with(expected), "{}", reply.text());
 }
 
 /// Row 60: only an int counts.
@@ -301,7 +301,7 @@ fn an_unsupported_filter_is_refused() {
     let refusal = peer.refused(&attach);
     assert_eq!(refusal.condition, NOT_ALLOWED);
     let (_, behind) = refusal.text.rsplit_once('\'').expect("the link is named");
-    let said =
+    let expected =
         " contains invalid filter type. System only support Jms or Apache selector filter type.";
-    assert!(behind.starts_with(said), "{}", refusal.text);
+    assert!(behind.starts_with(expected), "{}", refusal.text);
 }

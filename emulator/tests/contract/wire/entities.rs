@@ -166,8 +166,8 @@ fn deleting_a_queue_detaches_its_links() {
         assert_detached(&mut all.peer, link, "amqp:not-found", words);
     }
     for reply in [all.settle("completed"), all.renew()] {
-        let said = refused_with(&reply, 404, "amqp:not-found");
-        assert!(said.starts_with(words), "{said}");
+        let text = refused_with(&reply, 404, "amqp:not-found");
+        assert!(text.starts_with(words), "{text}");
     }
     for attach in [Attach::sender("q"), Attach::receiver("q")] {
         assert_eq!(all.peer.refused(&attach).condition, "amqp:not-found");

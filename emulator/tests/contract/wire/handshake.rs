@@ -164,8 +164,8 @@ fn a_refused_event_has_the_operation_and_the_message() {
     peer.refused(&Attach::receiver("nowhere"));
     let mut events = bus.http.events("");
     events.retain(|event| event["kind"] == "refused");
-    let told = events.iter();
-    let told = told.map(|event| {
+    let summary = events.iter();
+    let summary = summary.map(|event| {
         (
             &event["operation"],
             &event["sequence_number"],
@@ -177,7 +177,7 @@ fn a_refused_event_has_the_operation_and_the_message() {
         (json!("attach a receiver"), json!(null), json!(null)),
     ];
     assert_eq!(
-        Vec::from_iter(told),
+        Vec::from_iter(summary),
         Vec::from_iter(
             expected
                 .iter()

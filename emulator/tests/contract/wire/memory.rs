@@ -134,8 +134,8 @@ fn unread_pongs_before_a_token_are_limited() {
     held(&process.http(), "nothing", |held| held == 0);
     process.signal("TERM");
     let log = process.ended().stderr;
-    let told = log.matches("the limit until a token is accepted is 1048576.");
-    assert_eq!(told.count(), 1, "{log}");
+    let logged = log.matches("the limit until a token is accepted is 1048576.");
+    assert_eq!(logged.count(), 1, "{log}");
 }
 
 /// Attaches links with names of 4,000 bytes; returns how many before the connection ended.

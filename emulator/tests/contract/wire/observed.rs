@@ -58,8 +58,8 @@ fn o2_o69_header_and_annotations_are_delivered_as_sent() {
         let fields = [durable, Value::Null, Value::Null, first_acquirer];
         section(0x70, &list(fields))
     };
-    let said = (Value::Bool(false), Value::Bool(true));
-    for (durable, first_acquirer) in [(Value::Null, Value::Null), said] {
+    let explicit = (Value::Bool(false), Value::Bool(true));
+    for (durable, first_acquirer) in [(Value::Null, Value::Null), explicit] {
         let annotated = Message::new("m").annotation("mine", Value::Null).encode();
         let header = header(durable.clone(), first_acquirer.clone());
         send_encoded(&mut peer, &sender, &[header, annotated].concat());
@@ -223,8 +223,8 @@ fn o59_a_missing_time_to_live_is_not_shown_and_zero_is_refused() {
     assert_eq!(peer.receive_one(&receiver).message.header(2), Value::Null);
     let refusal = peer.send_in_vain(&sender, &Message::new("zero").ttl(0).encode());
     assert_eq!(refusal.condition, "amqp:internal-error");
-    let told = bus.http.timeline("").to_string();
-    assert_contains(&told, "time to live");
+    let timeline = bus.http.timeline("").to_string();
+    assert_contains(&timeline, "time to live");
 }
 
 #[test]

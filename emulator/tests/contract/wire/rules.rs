@@ -306,8 +306,11 @@ fn an_invalid_rule_is_refused_with_the_position() {
         ),
     ] {
         let reply = add(&mut peer, &node, "wrong", description.clone());
-        let told = refused_with(&reply, 400, ARGUMENT);
-        assert!(told.contains(words), "{description:?}: {told}");
+        let description_text = refused_with(&reply, 400, ARGUMENT);
+        assert!(
+            description_text.contains(words),
+            "{description:?}: {description_text}"
+        );
     }
     assert!(enumerate(&mut peer, &node, 0, 10).is_empty());
     assert!(selected(&bus, &[Message::new("m")]).is_empty());
@@ -329,8 +332,11 @@ fn a_rule_request_needs_a_name_and_a_description() {
         refused_with(&peer.call(&node, "add-rule", body), 400, ARGUMENT);
     }
     let body = map([(text("rule-name"), text("a\"b"))]);
-    let told = refused_with(&peer.call(&node, "remove-rule", body), 400, ARGUMENT);
-    assert!(told.starts_with("rule-name 'a\"b' must not"), "{told}");
+    let description_text = refused_with(&peer.call(&node, "remove-rule", body), 400, ARGUMENT);
+    assert!(
+        description_text.starts_with("rule-name 'a\"b' must not"),
+        "{description_text}"
+    );
     for name in [Value::Null, uint(1), text("")] {
         let body = map([(text("rule-name"), name)]);
         refused_with(&peer.call(&node, "remove-rule", body), 400, ARGUMENT);

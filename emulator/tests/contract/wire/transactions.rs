@@ -137,7 +137,7 @@ fn the_timeline_shows_the_events_of_a_transaction() {
         .map(|byte| format!("{byte:02x}"))
         .collect();
     let events = bus.http.events("?entity=q");
-    let told: Vec<_> = events
+    let kinds: Vec<_> = events
         .iter()
         .filter(|event| event["detail"] == format!("transaction {name}"))
         .map(|event| event["kind"].as_str().unwrap())
@@ -147,7 +147,7 @@ fn the_timeline_shows_the_events_of_a_transaction() {
         "send-enlisted",
         "transaction-committed",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(kinds, expected);
 }
 
 #[test]

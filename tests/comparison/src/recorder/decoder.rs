@@ -156,9 +156,9 @@ mod tests {
     fn invalid_bytes_are_not_decoded() {
         for at in 0..SERVICE.len() {
             for wrong in [0x00, 0x40, 0x7f, 0xc0, 0xff] {
-                let mut said = SERVICE.to_vec();
-                said[at] = wrong;
-                rendered(&said);
+                let mut bytes = SERVICE.to_vec();
+                bytes[at] = wrong;
+                rendered(&bytes);
             }
         }
         let [(_, own)] = rendered(b"AMQP\x03\x01\x00\x00HTTP/1.1 400")

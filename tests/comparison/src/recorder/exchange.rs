@@ -188,8 +188,8 @@ impl Exchange {
             Side::Service => {
                 let name = text(field(&fields, 0)).unwrap_or_default();
                 let receives = *field(&fields, 2) != Value::Bool(true);
-                let mut asked = self.sessions[session].client_handles.values().copied();
-                let found = asked.find(|&link| {
+                let mut requester = self.sessions[session].client_handles.values().copied();
+                let found = requester.find(|&link| {
                     let link = &self.links[link];
                     link.name == name && link.receives == receives && !link.is_answered()
                 });
@@ -298,12 +298,12 @@ impl Exchange {
         let sections = Sections::read(&whole.bytes);
         let (answer, id) = (&self.links[link], sections.correlation_id());
         let is_asked = |request: &Request| {
-            let asked = &self.links[request.link];
+            let requester = &self.links[request.link];
             let own = answer.own_address();
             let expected = request.reply_to.as_deref();
             request.session == session
                 && request.id == id
-                && asked.address() == answer.address()
+                && requester.address() == answer.address()
                 && expected.is_none_or(|expected| is_told(expected, own, &answer.name))
         };
         let rendered = sections.described_answer();

@@ -28,11 +28,11 @@ impl Reference {
             return Err("session lock lost");
         }
         let is_meant = |l: &ModelMessage| session.is_none() || l.draft.session == session;
-        for &asked in numbers {
+        for &requested in numbers {
             let messages = &self.store(q, kind).messages;
             let expired = messages.iter().find(|l| {
                 let is_over = l.expires_at.is_some_and(|at| at <= now);
-                l.shown() == asked && l.state == State::Deferred && is_over && is_meant(l)
+                l.shown() == requested && l.state == State::Deferred && is_over && is_meant(l)
             });
             if let Some(number) = expired.map(|message| message.number) {
                 self.expire(q, number, now);
@@ -40,15 +40,18 @@ impl Reference {
         }
         self.serve(q);
         let mut places = Vec::new();
-        for &asked in numbers {
+        for &requested in numbers {
             let messages = &self.store(q, kind).messages;
-            let deferred = messages.iter().find(|l| l.shown() == asked);
+            let deferred = messages.iter().find(|l| l.shown() == requested);
             match deferred.filter(|l| l.state == State::Deferred && is_meant(l)) {
                 Some(message) if !places.contains(&message.number) => places.push(message.number),
                 _ => return Err("not found"),
             }
         }
-        if numbers.iter().any(|asked| asked >> 48 != numbers[0] >> 48) {
+        if numbers
+            .iter()
+            .any(|requested| requested >> 48 != numbers[0] >> 48)
+        {
             return Err("different partitions");
         }
         let seen = places.into_iter().map(|number| ObservedMessage {
@@ -64,12 +67,14 @@ impl Reference {
     pub(crate) fn cancel(&mut self, q: usize, numbers: &[u64]) -> Vec<u64> {
         self.begin(q);
         let messages = &self.store(q, Active).messages;
-        let scheduled = |asked: u64| {
+        let scheduled = |requested: u64| {
             let mut messages = messages.iter();
-            messages.any(|l| l.shown() == asked && matches!(l.state, State::Scheduled(_)))
+            messages.any(|l| l.shown() == requested && matches!(l.state, State::Scheduled(_)))
         };
-        let asked = numbers.iter().copied();
-        let missing: Vec<u64> = asked.filter(|&asked| !scheduled(asked)).collect();
+        let requested = numbers.iter().copied();
+        let missing: Vec<u64> = requested
+            .filter(|&requested| !scheduled(requested))
+            .collect();
         if !missing.is_empty() {
             return missing;
         }
@@ -77,9 +82,9 @@ impl Reference {
         if let Some(place) = places.find(|&place| numbers[..place].contains(&numbers[place])) {
             return vec![numbers[place]; 2];
         }
-        for &asked in numbers {
+        for &requested in numbers {
             let mut messages = self.store(q, Active).messages.iter();
-            let Some(number) = messages.find(|l| l.shown() == asked).map(|l| l.number) else {
+            let Some(number) = messages.find(|l| l.shown() == requested).map(|l| l.number) else {
                 continue;
             };
             let message = self.remove((q, Active), number);

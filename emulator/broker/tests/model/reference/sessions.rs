@@ -94,13 +94,13 @@ impl Queue {
         message.draft.session.filter(|_| self.has_sessions(kind))
     }
 
-    pub(crate) fn told_sessions(&self) -> Vec<ListedSession> {
+    pub(crate) fn listed_sessions(&self) -> Vec<ListedSession> {
         let sessions = (0..SESSIONS).filter(|_| self.has_sessions(Active));
-        let told = sessions.filter_map(|session| self.told(session));
-        told.collect()
+        let listed = sessions.filter_map(|session| self.listed(session));
+        listed.collect()
     }
 
-    fn told(&self, session: u8) -> Option<ListedSession> {
+    fn listed(&self, session: u8) -> Option<ListedSession> {
         let messages = self.of_session(session);
         let hold = self.sessions.hold(session);
         let state = self.sessions.state(session).map(|kept| kept.size);
@@ -181,7 +181,10 @@ impl Reference {
                 let listed = |&session: &u8| match since {
                     None => {
                         let has_state = queue.sessions.state(session).is_some();
-                        has_state || queue.told(session).is_some_and(|told| told.active > 0)
+                        has_state
+                            || queue
+                                .listed(session)
+                                .is_some_and(|listed| listed.active > 0)
                     }
                     Some(since) => {
                         let state = queue.sessions.state(session);

@@ -176,14 +176,14 @@ fn a_commit_is_recorded_before_its_consequences() {
     ];
     assert_eq!(story(&world), enlisted);
     world.commit(transaction).unwrap();
-    let told = &story(&world)[3..];
+    let recorded = &story(&world)[3..];
     let expected = [
         format!("{id}: committed"),
         "1 completed".into(),
         "b is 3".into(),
     ];
-    assert_eq!(told[..3], expected);
-    assert_eq!(told.last().unwrap(), "c is 4");
+    assert_eq!(recorded[..3], expected);
+    assert_eq!(recorded.last().unwrap(), "c is 4");
 }
 
 #[test]

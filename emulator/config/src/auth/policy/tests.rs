@@ -181,21 +181,24 @@ fn oversized_tokens_are_refused_before_they_are_read() {
 fn the_password_of_sasl_plain_is_the_key() {
     let keys = [Key::well_known()];
     let name = "RootManageSharedAccessKey".to_owned();
-    let judged = |response: &[u8]| verify_plain(response, &keys);
+    let verified = |response: &[u8]| verify_plain(response, &keys);
     let accepted = Ok((name.clone(), Claims::ALL));
     assert_eq!(
-        judged(b"\0RootManageSharedAccessKey\0SAS_KEY_VALUE"),
+        verified(b"\0RootManageSharedAccessKey\0SAS_KEY_VALUE"),
         accepted
     );
     assert_eq!(
-        judged(b"any\0RootManageSharedAccessKey\0SAS_KEY_VALUE"),
+        verified(b"any\0RootManageSharedAccessKey\0SAS_KEY_VALUE"),
         accepted
     );
     let wrong = Err(TokenError::WrongPassword(name));
-    assert_eq!(judged(b"\0RootManageSharedAccessKey\0SAS_KEY_VALU"), wrong);
-    assert_eq!(judged(b"\0RootManageSharedAccessKey\0"), wrong);
     assert_eq!(
-        judged(b"\0Root\0SAS_KEY_VALUE"),
+        verified(b"\0RootManageSharedAccessKey\0SAS_KEY_VALU"),
+        wrong
+    );
+    assert_eq!(verified(b"\0RootManageSharedAccessKey\0"), wrong);
+    assert_eq!(
+        verified(b"\0Root\0SAS_KEY_VALUE"),
         Err(TokenError::UnknownKey("Root".into()))
     );
     assert_eq!(claimed_name(b"\0Root\0x"), Some("Root"));

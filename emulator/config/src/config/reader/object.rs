@@ -15,7 +15,7 @@ pub(crate) struct Object<'r, 'a> {
     pub(crate) location: Location,
     report: &'r Report<'a>,
     members: Vec<&'r ObjectProp<'a>>,
-    asked: Vec<&'static str>,
+    known: Vec<&'static str>,
 }
 
 impl<'r, 'a> Object<'r, 'a> {
@@ -35,7 +35,7 @@ impl<'r, 'a> Object<'r, 'a> {
             location,
             report,
             members,
-            asked: Vec::new(),
+            known: Vec::new(),
         };
         object.report_repeated();
         Some(object)
@@ -267,7 +267,7 @@ impl<'r, 'a> Object<'r, 'a> {
 
     /// Reports the keys that were not read, and returns the position of the object.
     pub(crate) fn finish(self) -> Location {
-        let unknown = |member: &&&ObjectProp<'_>| !self.asked.contains(&member.name.as_str());
+        let unknown = |member: &&&ObjectProp<'_>| !self.known.contains(&member.name.as_str());
         let mut unknown: Vec<_> = self.members.iter().filter(unknown).collect();
         // In the order of the text, because texts are only created for reported problems.
         unknown.sort_by_key(|member| member.range.start);
@@ -277,9 +277,9 @@ impl<'r, 'a> Object<'r, 'a> {
                 self.report.count();
                 continue;
             }
-            let message = match problem::probable(key, self.asked.iter().copied()) {
+            let message = match problem::probable(key, self.known.iter().copied()) {
                 Some(near) => format!("unknown key; did you mean {near:?}?"),
-                None => format!("unknown key; known here: {}", self.asked.join(", ")),
+                None => format!("unknown key; known here: {}", self.known.join(", ")),
             };
             self.report.problem(&self.key_place(member), message, None);
         }
@@ -301,8 +301,8 @@ impl<'r, 'a> Object<'r, 'a> {
     }
 
     fn value(&mut self, key: &'static str) -> Option<&'r Value<'a>> {
-        if !self.asked.contains(&key) {
-            self.asked.push(key);
+        if !self.known.contains(&key) {
+            self.known.push(key);
         }
         self.find(key).map(|member| &member.value)
     }

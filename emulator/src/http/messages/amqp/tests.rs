@@ -39,9 +39,9 @@ fn every_type_of_value_converts_from_and_to_json() {
         json!({"encoded": "dAAAAAA="}),
     ] {
         let encoded = value(json.clone(), "string").expect("it is a value");
-        let told = value::to_json(&encoded, "string").expect("it decodes");
-        assert_eq!(told, json);
-        let again = value(told, "string").expect("it is a value");
+        let decoded = value::to_json(&encoded, "string").expect("it decodes");
+        assert_eq!(decoded, json);
+        let again = value(decoded, "string").expect("it is a value");
         assert_eq!(again, encoded, "{json}");
     }
 }
@@ -62,7 +62,7 @@ fn a_plain_json_value_has_the_type_of_its_field() {
 
 #[test]
 fn an_invalid_json_value_is_refused_with_its_type() {
-    for (json, said) in [
+    for (json, expected) in [
         (json!({"ubyte": 256}), "256 is not of the type ubyte"),
         (json!({"int": "x"}), "\"x\" is not of the type int"),
         (json!({"char": "ab"}), "\"ab\" is not of the type char"),
@@ -74,7 +74,7 @@ fn an_invalid_json_value_is_refused_with_its_type() {
         (json!([1]), "an object with one member"),
     ] {
         let refused = value(json.clone(), "string").expect_err("it is none");
-        assert!(refused.contains(said), "{json}: {refused}");
+        assert!(refused.contains(expected), "{json}: {refused}");
     }
 }
 
@@ -155,7 +155,7 @@ fn bodies_of_every_kind_convert_from_and_to_json() {
 
 #[test]
 fn an_invalid_json_message_is_refused_with_its_path() {
-    for (message, said) in [
+    for (message, expected) in [
         (
             json!({"header": {"priority": 256}}),
             "header.priority: 256 is not of the type ubyte",
@@ -185,7 +185,7 @@ fn an_invalid_json_message_is_refused_with_its_path() {
     ] {
         let read = serde_json::from_value(message.clone()).expect("the form is right");
         let refused = encode(&read).expect_err("it is none");
-        assert!(refused.contains(said), "{message}: {refused}");
+        assert!(refused.contains(expected), "{message}: {refused}");
     }
 }
 

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 use servicebus_emulator::auth::{Claims, Key, sas};
 
-use super::{hits, told};
+use super::{details, hits};
 use crate::support::*;
 
 const RELEASE: &str = "~/postponed/release";
@@ -58,7 +58,7 @@ fn a_crash_drops_all_connections_of_its_party_only() {
         let shown = (counts["active"].as_u64(), counts["locked"].as_u64());
         assert_eq!(shown, (Some(held.0), Some(held.1)), "{when}");
         assert_eq!(
-            told(&bus, "q"),
+            details(&bus, "q"),
             [format!("the client crashed {when} the completion")]
         );
         shop.send(&sender, &Message::new("b"));
@@ -178,7 +178,7 @@ fn the_elsewhere_effect_delivers_to_another_receiver() {
     assert_eq!(alone.receive(&receiver).id(), "c");
     assert_eq!(hits(&bus, &id), 1);
     assert_eq!(
-        told(&bus, "q"),
+        details(&bus, "q"),
         ["the message of the delivery went to another receiver"]
     );
 }
@@ -202,7 +202,7 @@ fn a_fault_answers_a_management_request_with_a_status() {
         reply.text()
     );
     assert_eq!(
-        told(&bus, "q"),
+        details(&bus, "q"),
         ["the management request was answered with the status 503"]
     );
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{FAULTS, told};
+use super::{FAULTS, details};
 use crate::support::*;
 
 fn bus(fault: &Value) -> (Bus, Peer) {
@@ -33,7 +33,7 @@ fn delayed_sends_are_stored_together_when_the_clock_advances() {
         peer.outcome(&sender, id).unwrap();
     }
     assert_eq!(
-        told(&bus, "q"),
+        details(&bus, "q"),
         ["the send was delayed by 30 s of virtual time"; 3]
     );
     let receiver = peer.receiver("q");

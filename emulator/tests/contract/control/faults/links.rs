@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{hits, told};
+use super::{details, hits};
 use crate::support::*;
 
 const FORCED: &str = "amqp:link:detach-forced";
@@ -38,8 +38,8 @@ fn a_fault_detaches_a_link_before_or_after_a_send() {
         peer.assert_no_frame(|frame| frame.code == DISPOSITION);
         assert_eq!(bus.http.held("q"), (stored, 0), "{when}");
         assert_eq!(hits(&bus, &id), 1);
-        let said = format!("the link was detached with {FORCED} {when} the send");
-        assert_eq!(told(&bus, "q"), [said]);
+        let expected = format!("the link was detached with {FORCED} {when} the send");
+        assert_eq!(details(&bus, "q"), [expected]);
         let again = peer.attached(&Attach::sender("q").named("again"));
         peer.send(&again, &Message::new("again"));
     }
@@ -111,7 +111,7 @@ fn a_fault_that_detaches_before_a_delivery_keeps_the_message() {
     assert_eq!(peer.detached(&deleting).refusal(2).condition, FORCED);
     assert_eq!(bus.http.held("q"), (2, 0));
     assert_eq!(
-        told(&bus, "q"),
+        details(&bus, "q"),
         [format!(
             "the link was detached with {FORCED} before the delivery"
         )]

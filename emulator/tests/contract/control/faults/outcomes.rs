@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{hits, told};
+use super::{details, hits};
 use crate::support::*;
 
 fn sending(fault: &Value) -> (Bus, Peer, Link, Value) {
@@ -26,7 +26,7 @@ fn a_fault_rejects_a_send_without_storing_it() {
     assert_eq!(bus.http.held("q"), (2, 0));
     assert_eq!(hits(&bus, &id), 1);
     assert_eq!(
-        told(&bus, "q"),
+        details(&bus, "q"),
         ["the send was rejected with amqp:resource-limit-exceeded"]
     );
 }
@@ -194,7 +194,7 @@ fn a_fault_ends_a_lock_before_the_completion() {
     assert_eq!(again.message.header(4), uint(1), "a failed delivery");
     peer.complete(&again);
     assert_eq!(
-        told(&bus, "q"),
+        details(&bus, "q"),
         ["the lock of the message was lost at the completion"]
     );
 }

@@ -22,7 +22,7 @@ fn a_damaged_data_file_is_reported_by_name() {
     let cut = |bytes: &[u8], length: usize| Some(bytes[..length].to_vec());
     let noise = || Some((0..5_000_u32).map(|at| (at * at % 251) as u8).collect());
     let [_, journal, store] = &left;
-    for (file, bytes, said) in [
+    for (file, bytes, reason) in [
         ("store.redb", cut(store, 0), "is damaged: it is empty"),
         ("store.redb", cut(store, 100), "is damaged"),
         ("store.redb", noise(), "is damaged"),
@@ -43,7 +43,7 @@ fn a_damaged_data_file_is_reported_by_name() {
             Some(bytes) => fs::write(&damaged, bytes).expect("it can be written"),
             None => fs::remove_file(&damaged).expect("it can be removed"),
         }
-        let expected = format!("{file}\" {said}");
+        let expected = format!("{file}\" {reason}");
         assert_contains(&directory.refusal(None), &expected);
         let checked = run(&["data", directory.path(), "check"], &[]);
         assert_eq!(checked.status.code(), Some(1), "{expected}");

@@ -118,8 +118,11 @@ fn a_connection_without_a_token_is_closed_after_the_timeout() {
     // It came before those whose time is over.
     first.sender("a");
     // But a connection is opened in that time.
-    let mut told = Vec::new();
-    let ended = unopened.read_to_end(&mut told);
+    let mut written = Vec::new();
+    let ended = unopened.read_to_end(&mut written);
     ended.expect("it is closed");
-    assert_contains(&String::from_utf8_lossy(&told), "was not opened within 5 s");
+    assert_contains(
+        &String::from_utf8_lossy(&written),
+        "was not opened within 5 s",
+    );
 }

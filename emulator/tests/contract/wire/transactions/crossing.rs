@@ -56,7 +56,7 @@ fn only_the_first_entity_of_a_transaction_can_be_received_from() {
 }
 
 /// The dispositions about a delivery of this client, as whether they settle and with which state.
-fn told(peer: &mut Peer, id: u32) -> [(bool, Value); 2] {
+fn outcomes(peer: &mut Peer, id: u32) -> [(bool, Value); 2] {
     [1, 2].map(|_| {
         let frame = peer.take("an outcome", |frame| frame.code == DISPOSITION);
         assert!(frame.flag(0), "the emulator is the receiver: {frame:?}");
@@ -77,7 +77,7 @@ fn o44_every_outcome_is_sent_twice_to_mssbcbs_clients() {
     let receiver = peer.receiver("q");
 
     let accepts = peer.transfer(&sender, 0, false, &Message::new("m").encode());
-    assert_eq!(told(&mut peer, accepts), twice(accepted()));
+    assert_eq!(outcomes(&mut peer, accepts), twice(accepted()));
     // It settles the first of them itself, which changes nothing.
     let fields = [
         Value::Bool(false),
@@ -89,23 +89,23 @@ fn o44_every_outcome_is_sent_twice_to_mssbcbs_clients() {
     peer.frame(0, DISPOSITION, &fields);
 
     let rejects = peer.transfer(&sender, 0, false, b"no message");
-    let [first, second] = told(&mut peer, rejects);
+    let [first, second] = outcomes(&mut peer, rejects);
     assert_eq!((first.0, second.0), (false, true));
     assert_eq!(refused(&first.1).condition, "amqp:decode-error");
     assert_eq!(first.1, second.1);
 
     let coordinator = peer.attached(&Attach::coordinator());
     let declares = peer.demand(&coordinator, composite(0x31, []));
-    let [first, second] = told(&mut peer, declares);
+    let [first, second] = outcomes(&mut peer, declares);
     assert_eq!((first.0, second.0), (false, true));
     assert_eq!(first.1, second.1);
     let (0x33, [Value::Binary(transaction)]) = described_list(&first.1) else {
         panic!("not declared: {first:?}");
     };
     let commits = peer.demand(&coordinator, discharge(transaction, false));
-    assert_eq!(told(&mut peer, commits), twice(accepted()));
+    assert_eq!(outcomes(&mut peer, commits), twice(accepted()));
     let fails = peer.demand(&coordinator, discharge(transaction, false));
-    let [first, second] = told(&mut peer, fails);
+    let [first, second] = outcomes(&mut peer, fails);
     assert_eq!((first.0, second.0), (false, true));
     assert_eq!(refused(&second.1).condition, "amqp:transaction:unknown-id");
 

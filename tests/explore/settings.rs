@@ -46,12 +46,12 @@ fn different_final_messages_are_a_failure() {
         .effects([Effect::LoseLock]);
     let passed = explore.clone().result(async |run| handle(run, 2).await);
     assert!(passed.is_ok(), "{passed:?}");
-    let said = explore
+    let failure = explore
         .same_end()
         .result(async |run| handle(run, 2).await)
         .unwrap_err();
     let differs = "the test passes, but ends with other messages than without faults\n     added: confirmed: active \"o-";
-    assert!(said.contains(differs), "{said}");
+    assert!(failure.contains(differs), "{failure}");
 }
 
 #[test]
