@@ -132,12 +132,15 @@ pub(crate) struct Refusal {
     message: String,
 }
 
+/// Maximum number of bytes of a message. A longer one, which repeats a value of the request, loses its middle.
+const MAX_MESSAGE: usize = 2048;
+
 impl Refusal {
     fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
         Self {
             status,
             code,
-            message: message.into(),
+            message: shorten(message.into()),
         }
     }
 
@@ -165,6 +168,15 @@ impl Refusal {
             text,
         )
     }
+}
+
+fn shorten(mut message: String) -> String {
+    if message.len() > MAX_MESSAGE {
+        let start = message.floor_char_boundary(MAX_MESSAGE / 2);
+        let end = message.ceil_char_boundary(message.len() - MAX_MESSAGE / 2);
+        message.replace_range(start..end, "…");
+    }
+    message
 }
 
 impl IntoResponse for Refusal {

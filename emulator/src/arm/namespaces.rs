@@ -14,6 +14,7 @@ use crate::namespaces::RemoveError;
 
 const CAPACITY: &str = "capacity";
 const PARTITIONS: &str = "premiumMessagingPartitions";
+pub(crate) const PUBLIC_ACCESS: &str = "publicNetworkAccess";
 /// What a namespace shows as it was given, and the allowed values in JSON; the first is the default. None has an effect.
 const SHOWN: [(&str, &[&str]); 6] = [
     (CAPACITY, &["1", "2", "4", "8", "16"]),
@@ -25,7 +26,7 @@ const SHOWN: [(&str, &[&str]); 6] = [
         &[r#""1.2""#, r#""1.0""#, r#""1.1""#, r#""1.3""#],
     ),
     (
-        "publicNetworkAccess",
+        PUBLIC_ACCESS,
         &[r#""Enabled""#, r#""Disabled""#, r#""SecuredByPerimeter""#],
     ),
 ];
@@ -61,10 +62,12 @@ impl Call<'_> {
             "PUT" | "PATCH" => {
                 self.shared.resources.check(&self.id(), false)?;
                 let tier = self.tier()?;
-                let there = self.shared.namespaces.named(name);
-                let own = there.as_ref().map(|there| there.config.settings.tier);
+                let existing = self.shared.namespaces.named(name);
+                let own = existing
+                    .as_ref()
+                    .map(|existing| existing.config.settings.tier);
                 let shown = self.shown(name, tier.or(own).unwrap_or_default())?;
-                if self.head.method == "PUT" && there.is_none() {
+                if self.head.method == "PUT" && existing.is_none() {
                     self.create(name, tier.unwrap_or_default()).await?;
                 }
                 let namespace = self.namespace()?;
@@ -191,7 +194,8 @@ impl Call<'_> {
         self.shared.resources.keep();
     }
 
-    fn kept(&self, name: &str, key: &str) -> Option<Value> {
+    /// Returns what a namespace was given under this key.
+    pub(crate) fn kept(&self, name: &str, key: &str) -> Option<Value> {
         let described = self.shared.resources.described.lock();
         described.get(&name.to_ascii_lowercase())?.get(key).cloned()
     }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::call::{Call, NAMESPACE};
 use super::entities::method_not_allowed;
+use super::namespaces::PUBLIC_ACCESS;
 use super::{Answer, Refusal, object};
 
 /// The id of the only subscription.
@@ -293,8 +294,9 @@ fn operations() -> Vec<Value> {
 impl Call<'_> {
     fn network_rules(&self) -> Value {
         let id = format!("{}/networkRuleSets/default", self.id_of(NAMESPACE + 1));
+        let access = self.kept(&self.path[NAMESPACE], PUBLIC_ACCESS);
         let properties = object([
-            ("publicNetworkAccess", "Enabled".into()),
+            (PUBLIC_ACCESS, access.unwrap_or_else(|| "Enabled".into())),
             ("defaultAction", "Allow".into()),
             ("virtualNetworkRules", Value::Array(Vec::new())),
             ("ipRules", Value::Array(Vec::new())),

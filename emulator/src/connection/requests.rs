@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde_amqp::Value;
-use servicebus_amqp::{Delivery as Frame, Error, LinkId, Outcome, SessionId, Transfer};
+use servicebus_amqp::{Delivery as Frame, Error, Event, LinkId, Outcome, SessionId, Transfer};
 use servicebus_broker::{Entity, LockToken, SubQueue};
 use uuid::Uuid;
 
@@ -232,6 +232,22 @@ impl ClientConnection {
         };
         let namespace = namespace.ok_or_else(no_namespace)?;
         self.take_token(namespace, request)
+    }
+
+    /// Finds the link for the reply to a transfer, if it is a request. Clients that wait for a reply may watch only that link.
+    pub(crate) fn reply_link_of(&self, event: &Event) -> Option<LinkId> {
+        let Event::Transfer(transfer) = event else {
+            return None;
+        };
+        let Some(Link::Requests(requests)) = self.links.get(transfer.link) else {
+            return None;
+        };
+        let request = Request::parse(&transfer.payload).ok()?;
+        self.reply_link(
+            &requests.node,
+            requests.session,
+            request.reply_to.as_deref(),
+        )
     }
 
     /// Finds the link for a reply, first match: the link whose target is the reply-to address, the link of that name, the

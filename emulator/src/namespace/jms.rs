@@ -286,7 +286,7 @@ impl Namespace {
         }
     }
 
-    /// Returns the subscription of this name, whatever its topic.
+    /// Returns the subscription of this name at any topic.
     fn subscription_named(&self, name: &str) -> Option<Arc<SharedEntity>> {
         self.entities().into_iter().find(|entity| {
             let own = entity.path.topic();

@@ -68,12 +68,14 @@ impl ClientConnection {
             }
             Effect::Detach { when, error } => {
                 let is_attach = matches!(event, Event::Attach { .. });
+                let replies = self.reply_link_of(&event);
                 match when {
                     When::Before => {}
                     When::After if is_attach => self.carry_out_alone(event, now, work),
                     When::After => self.carry_out_unanswered(event, now, work),
                 }
                 self.detach_with(link, error);
+                self.detach_with(replies, error);
             }
             Effect::Close { when, .. } | Effect::Drop { when } | Effect::Crash { when } => {
                 if *when == When::After {

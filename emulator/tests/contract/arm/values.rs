@@ -86,6 +86,9 @@ fn a_namespace_shows_what_it_was_given() {
     for (key, value) in given.as_object().unwrap() {
         assert_eq!(&shown["properties"][key], value, "{key}");
     }
+    let rules = path.replace('?', "/networkRuleSets/default?");
+    let (_, rules) = manager.at("GET", &rules, None);
+    assert_eq!(rules["properties"]["publicNetworkAccess"], "Disabled");
     // What other tiers do not have is ignored.
     let path = format!("{GROUP}/providers/Microsoft.ServiceBus/namespaces/sbemulatorns?{VERSION}");
     let zero = json!({"sku": {"name": "Standard", "capacity": 0}});
@@ -99,4 +102,16 @@ fn a_namespace_shows_what_it_was_given() {
         &refusal["error"]["message"].to_string(),
         "allow every address",
     );
+}
+
+#[test]
+fn a_refusal_repeats_only_the_ends_of_a_long_value() {
+    let manager = Manager::with_queues(&["q"]);
+    let body = json!({"properties": {"maxDeliveryCount": "é".repeat(200_000)}});
+    let (status, refusal) = manager.ask("PUT", "/queues/q", Some(body));
+    let text = refusal["error"]["message"].as_str().unwrap();
+    assert_eq!(status, 400);
+    assert!(text.len() <= 2051, "{} bytes", text.len());
+    assert_contains(text, "'maxDeliveryCount' of 'q': \"éé");
+    assert_contains(text, "éé\" is not allowed; allowed: ");
 }

@@ -46,6 +46,27 @@ fn a_fault_detaches_a_link_before_or_after_a_send() {
 }
 
 #[test]
+fn a_fault_detaches_both_links_of_a_request() {
+    let bus = Bus::with_queues(&["q"]);
+    for when in ["before", "after"] {
+        let effect = json!({"detach": {"when": when}});
+        bus.script(&json!({"operation": "management", "nth": 2, "effect": effect}));
+        let (mut peer, node) = bus.node("q/$management");
+        let other = peer.node("q/$management");
+        let peek = || peek_from(0, serde_amqp::Value::Int(1));
+        assert_eq!(peer.call(&node, "peek-message", peek()).status(), 204);
+        let request = Message::request(text("lost"), text(&node.reply_to), peek())
+            .application("operation", text("com.microsoft:peek-message"));
+        let frame = peer.transfer_frame(&node.requests, true, &request.encode());
+        peer.write(&frame);
+        for link in [&node.requests, &node.replies] {
+            assert_eq!(peer.detached(link).refusal(2).condition, FORCED, "{when}");
+        }
+        assert_eq!(peer.call(&other, "peek-message", peek()).status(), 204);
+    }
+}
+
+#[test]
 fn a_fault_closes_a_connection_before_or_after_a_send() {
     for (when, stored) in [("before", 1), ("after", 2)] {
         let (bus, mut peer, sender, _) = sending(&json!({ "close": { "when": when } }));
