@@ -236,14 +236,19 @@ fn jwt(jwt: &Jwt) -> String {
 pub fn run_client_settings(options: RunOptions, config: &Config) -> Result<String, StartError> {
     let common = address(&options.host)?;
     let chosen = |port: Option<u16>| port.filter(|&port| port != 0);
-    let amqps = chosen(options.amqps_port).unwrap_or(AMQPS_PORT);
+    let amqps = chosen(options.amqps_port);
     // Every port takes TLS.
     let http = chosen(Some(options.http_port)).filter(|&port| port == HTTPS_PORT);
     let https = chosen(options.https_port).or(http);
     let ca_file = authority_file(options.tls).map_err(StartError::Tls)?;
     let mut text = String::new();
-    if https.is_none() {
-        text.push_str("Run the emulator with --https-port 443.\n\n");
+    let needed = [
+        amqps.is_none().then_some(" --amqps-port 5671"),
+        https.is_none().then_some(" --https-port 443"),
+    ];
+    let needed = String::from_iter(needed.into_iter().flatten());
+    if !needed.is_empty() {
+        text = format!("Run the emulator with{needed}.\n\n");
     }
     for namespace in &config.namespaces {
         let Some(key) = namespace.keys.first() else {
@@ -252,8 +257,8 @@ pub fn run_client_settings(options: RunOptions, config: &Config) -> Result<Strin
         let own = namespace.address.as_ref();
         let own = own.and_then(|own| own.to_string().parse().ok());
         let at = |port| SocketAddr::new(own.unwrap_or(common), port);
-        let https = https.unwrap_or(HTTPS_PORT);
-        let (amqps, https) = (at(amqps), at(https));
+        let amqps = at(amqps.unwrap_or(AMQPS_PORT));
+        let https = at(https.unwrap_or(HTTPS_PORT));
         let settings = ClientSettings::new(&namespace.name, key, amqps, https, ca_file.clone());
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{settings}");

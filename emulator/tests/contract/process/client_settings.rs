@@ -37,6 +37,18 @@ fn client_settings_prints_name_ports_connection_string_and_ca() {
 }
 
 #[test]
+fn client_settings_names_each_option_without_which_no_port_of_them_is_open() {
+    let directory = own_directory();
+    for without in [["--amqp-port", "0"], ["--amqps-port", "off"]] {
+        let arguments = ["client-settings", "--tls-directory", &directory];
+        let text = printed(&[&arguments[..], &without].concat());
+        let needed = "Run the emulator with --amqps-port 5671 --https-port 443.\n";
+        assert!(text.starts_with(needed), "{text}");
+    }
+    std::fs::remove_dir_all(directory).expect("it can be removed");
+}
+
+#[test]
 fn client_settings_prints_the_text_of_the_readme() {
     let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
     let readme = std::fs::read_to_string(readme).expect("there is one");
