@@ -98,11 +98,14 @@ impl Problem {
         let Self { path, allowed, .. } = self;
         let value = match self.value.as_str() {
             Some(text) => text.to_owned(),
+            None if self.value.is_null() => String::new(),
             None => self.value.to_string(),
         };
-        match self.value.is_null() || value.is_empty() {
-            true => format!("{path}: {allowed}"),
-            false => format!("{path} {value}: {allowed}"),
+        // A problem of the whole body has no path.
+        let place = format!("{path} {value}");
+        match place.trim() {
+            "" => allowed.clone(),
+            place => format!("{place}: {allowed}"),
         }
     }
 

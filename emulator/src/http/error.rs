@@ -56,7 +56,7 @@ impl ApiError {
         value: impl Into<Value>,
         allowed: impl Into<String>,
     ) -> Self {
-        let message = format!("{path} is not allowed here");
+        let message = format!("this value of {path} is not allowed");
         Self::new(StatusCode::BAD_REQUEST, "invalid-argument", message)
             .with_problems(vec![Problem::new(path, value, allowed)])
     }

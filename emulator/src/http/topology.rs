@@ -29,7 +29,7 @@ pub(super) fn expand(text: String) -> Result<String, ApiError> {
     let Ok(parts) = serde_json::from_str::<HashMap<String, IgnoredAny>>(&text) else {
         return Ok(text);
     };
-    if !PARTS.iter().any(|part| parts.contains_key(*part)) {
+    if parts.is_empty() || parts.contains_key("UserConfig") {
         return Ok(text);
     }
     let mut short: Members = serde_json::from_str(&text).unwrap_or_default();

@@ -80,6 +80,10 @@ fn a_mistake_in_a_short_topology_is_reported() {
             "a topology has queues, topics and settings, or UserConfig, not queue",
         ),
         (
+            json!({"queue": ["a"]}),
+            "a topology has queues, topics and settings, or UserConfig, not queue",
+        ),
+        (
             json!({"queues": "orders"}),
             "queues is a list: [\"orders\"], not \"orders\"",
         ),
@@ -107,6 +111,10 @@ fn an_error_response_has_one_text_with_all_problems() {
     assert_contains(text, "did you mean \"MaxDeliveryCount\"?; ");
     let last = ".Queues[1].Properties.LockDuration \"PT1S\": 5 s (PT5S) to 5 min (PT5M)";
     assert!(text.ends_with(last), "{text}");
+    assert_eq!(
+        put(&bus, "wrong", "{}").body["error"]["text"],
+        "the topology cannot be served: the key \"UserConfig\" is missing"
+    );
     let unknown = bus.http.get("/$emulator/v1/namespaces/none/clock");
     assert_eq!(
         unknown.body["error"]["text"],
