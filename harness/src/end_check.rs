@@ -156,21 +156,27 @@ impl EndCheckKind {
 async fn unfired_faults(connections: &Connections) -> Option<String> {
     let faults = connections.scripted_faults.take();
     let listed = connections.backend.faults().await;
+    let catalog = connections.catalog().await;
+    let names = || catalog.names().map(|(_, name)| name);
     let failures: Vec<_> = faults
         .iter()
-        .filter_map(|fault| failure(fault, &listed))
+        .filter_map(|fault| failure(fault, &listed, names()))
         .collect();
     (!failures.is_empty()).then(|| format!("{}\n{HINT}{LOST_ERROR}", failures.join("\n")))
 }
 
-fn failure(fault: &ScriptedFault, listed: &Result<Faults, ControlError>) -> Option<String> {
+fn failure<'a>(
+    fault: &ScriptedFault,
+    listed: &Result<Faults, ControlError>,
+    entities: impl Iterator<Item = &'a str>,
+) -> Option<String> {
     let near = match listed {
         Ok(listed) => {
             let listed = listed.faults.iter().find(|listed| listed.id == fault.id)?;
             if listed.hits > 0 {
                 return None;
             }
-            near(listed)
+            near(listed, entities)
         }
         Err(error) => format!("or it is not known: {error}"),
     };

@@ -90,14 +90,15 @@ async fn a_fault_that_never_fired_fails_the_test_when_the_namespace_is_stopped()
         servicebus
             .faults()
             .on(Operation::Discharge)
+            .entity("ordres")
             .lose_reply()
             .await;
         servicebus.stop().await;
     });
     assert_eq!(
         without_locations(&failure.await),
-        "a fault never fired: on(Operation::Discharge).nth(1).lose_reply()
-  no discharge came
+        "a fault never fired: on(Operation::Discharge).entity(\"ordres\").nth(1).lose_reply()
+  no discharge came; did you mean the entity \"orders\"?
   scripted at tests/harness/faults.rs:…
 hint: let the test perform the operation of the fault, or remove the fault with `remove()`; if the test returned early with `?`, this failure hides its error: unwrap there to see it"
     );

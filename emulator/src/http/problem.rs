@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use servicebus_assertions::{near, unfired};
-use servicebus_control_api::{EndCheck, EndTest, ScriptedFault, TestReport};
+use servicebus_control_api::{EndCheck, EndTest, TestReport};
 
 use super::error::{ApiError, Body, NamespaceName, SelectedNamespace};
 use super::{Control, namespaces, timeline};
@@ -52,7 +52,7 @@ fn problem(shared: &Shared, namespace: &Namespace) -> Option<String> {
     let broken = failures.filter(|failure| own(&failure.namespace));
     let broken = Vec::from_iter(broken.map(|failure| failure.reason));
     match broken.is_empty() {
-        true => missed(&namespace.faults.all()),
+        true => missed(namespace),
         false => Some(format!(
             "the emulator had an internal failure, which is a bug in it: {}",
             broken.join("; ")
@@ -60,11 +60,13 @@ fn problem(shared: &Shared, namespace: &Namespace) -> Option<String> {
     }
 }
 
-fn missed(faults: &[ScriptedFault]) -> Option<String> {
+fn missed(namespace: &Namespace) -> Option<String> {
+    let (faults, entities) = (namespace.faults.all(), namespace.entities());
     let waiting = faults.iter().filter(|fault| fault.hits == 0);
     let mut lines = Vec::from_iter(waiting.filter_map(|fault| {
         let written = fault.written.as_deref()?;
-        Some(unfired(written, &near(fault), fault.written_at.as_deref()))
+        let near = near(fault, entities.iter().map(|entity| entity.path.as_str()));
+        Some(unfired(written, &near, fault.written_at.as_deref()))
     }));
     if lines.is_empty() {
         return None;

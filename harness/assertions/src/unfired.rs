@@ -2,14 +2,16 @@
 
 use servicebus_control_api::ScriptedFault;
 
+use crate::text;
+
 /// Returns the failure for a fault that has not fired: its source code, what almost matched, and its line.
 pub fn unfired(written: &str, near: &str, at: Option<&str>) -> String {
     let place = at.map_or_else(String::new, |at| format!("\n  scripted at {at}"));
     format!("a fault never fired: {written}\n  {near}{place}")
 }
 
-/// Describes the operations of the fault's kind that came.
-pub fn near(met: &ScriptedFault) -> String {
+/// Describes the operations of the fault's kind that came, and suggests one of the `entities` if that of the fault is none.
+pub fn near<'a>(met: &ScriptedFault, entities: impl Iterator<Item = &'a str>) -> String {
     let (one, several) = met.fault.operation.nouns();
     let count = |number: u64| match number {
         1 => format!("1 {one}"),
@@ -29,9 +31,20 @@ pub fn near(met: &ScriptedFault) -> String {
             number => parts.push(format!("{number} {place}")),
         }
     }
-    match parts.is_empty() {
+    let came = match parts.is_empty() {
         true => format!("no {one} came"),
         false => parts.join(", and "),
+    };
+    let suggested = met.fault.filter.entity.as_deref().and_then(|wanted| {
+        let (owner, _) = wanted.split_once("/$").unwrap_or((wanted, ""));
+        let owner = owner.to_lowercase();
+        let nearest = entities.min_by_key(|name| text::distance(&owner, &name.to_lowercase()))?;
+        let is_other = nearest.to_lowercase() != owner;
+        (is_other && text::is_near(&owner, nearest)).then_some(nearest)
+    });
+    match suggested {
+        Some(name) => format!("{came}; did you mean the entity {name:?}?"),
+        None => came,
     }
 }
 
@@ -49,12 +62,28 @@ mod tests {
 
     #[test]
     fn near_matches_are_described() {
-        assert_eq!(near(&met(0, 0, 0)), "no completion came");
-        assert_eq!(near(&met(1, 0, 0)), "only 1 completion came");
-        assert_eq!(near(&met(0, 0, 3)), "3 completions came, in other entities");
+        let near = |met: ScriptedFault| near(&met, std::iter::empty());
+        assert_eq!(near(met(0, 0, 0)), "no completion came");
+        assert_eq!(near(met(1, 0, 0)), "only 1 completion came");
+        assert_eq!(near(met(0, 0, 3)), "3 completions came, in other entities");
         let all =
             "only 2 completions came, and 1 without what was asked for, and 4 in other entities";
-        assert_eq!(near(&met(2, 1, 4)), all);
+        assert_eq!(near(met(2, 1, 4)), all);
+    }
+
+    #[test]
+    fn an_entity_is_suggested_for_one_that_does_not_exist() {
+        for (wanted, suggested) in [
+            ("order", "; did you mean the entity \"orders\"?"),
+            ("Orders", ""),
+            ("orders/$DeadLetterQueue", ""),
+            ("replies", ""),
+        ] {
+            let mut met = met(0, 0, 0);
+            met.fault.filter.entity = Some(wanted.to_owned());
+            let text = near(&met, ["audit", "orders"].into_iter());
+            assert_eq!(text, format!("no completion came{suggested}"));
+        }
     }
 
     #[test]

@@ -44,10 +44,11 @@ fn a_fault_with_its_source_text_must_fire() {
 
 #[test]
 fn an_unfired_fault_with_only_a_position_is_shown_as_requested() {
-    let bus = Bus::with_queues(&["a"]);
-    bus.script(&fault(&json!({"written_at": "it.go:7"})));
-    let expected = r#"a fault never fired: {"effect":"lose-reply","entity":"a","every":1,"nth":1,"operation":"send","times":1}
-  no send came
+    let bus = Bus::with_queues(&["orders"]);
+    let misspelt = json!({"entity": "order", "written_at": "it.go:7"});
+    bus.script(&fault(&misspelt));
+    let expected = r#"a fault never fired: {"effect":"lose-reply","entity":"order","every":1,"nth":1,"operation":"send","times":1}
+  no send came; did you mean the entity "orders"?
   scripted at it.go:7"#;
     let problem = problem(&bus);
     assert!(problem.as_str().unwrap().starts_with(expected), "{problem}");
