@@ -180,20 +180,20 @@ async fn declared_dead_letters_are_in_one_subscription() {
 }
 
 #[tokio::test]
-async fn a_message_for_an_unknown_queue_fails_the_start() {
-    let topology = orders().message("ordres", "the first");
-    let error = ServiceBus::builder()
-        .topology(topology)
-        .start()
-        .result()
-        .await;
-    let text = error.unwrap_err().to_string();
-    assert!(
-        text.starts_with("cannot send the messages of the topology: "),
-        "{text}"
-    );
-    assert!(
-        text.contains("there is no queue \"ordres\"; did you mean \"orders\"?"),
-        "{text}"
-    );
+async fn a_message_for_an_unknown_entity_fails_the_start() {
+    for (topology, why) in [
+        (
+            orders().message("ordres", "the first"),
+            "there is no queue \"ordres\"; did you mean \"orders\"?",
+        ),
+        (
+            orders().dead_letter("prices/Subscriptions/eu", "x", "Old", ""),
+            "there is no topic \"prices\"",
+        ),
+    ] {
+        let started = ServiceBus::builder().topology(topology).start();
+        let text = started.result().await.unwrap_err().to_string();
+        let begins = format!("cannot send the messages of the topology: {why}");
+        assert!(text.starts_with(&begins), "{text}");
+    }
 }

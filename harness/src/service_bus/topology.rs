@@ -81,11 +81,9 @@ async fn send_declared(declared: &DeclaredMessage, servicebus: &ServiceBus) -> R
     let subscription = topic_and_name(&declared.entity);
     let name = subscription.map_or(&*declared.entity, |(topic, _)| topic);
     let (queue, topic) = (servicebus.queue(name), servicebus.topic(name));
-    let is_topic = servicebus
-        .connections
-        .declared
-        .find(EntityKind::Topic, topic.path())
-        .is_some();
+    let entities = &servicebus.connections.declared;
+    let is_topic =
+        subscription.is_some() || entities.find(EntityKind::Topic, topic.path()).is_some();
     let message = declared.message.clone();
     match is_topic {
         true => topic.send(message).result().await?,
