@@ -30,6 +30,10 @@ pub(crate) struct RemoteConfig {
 impl RemoteConfig {
     /// Reads the connection string of the builder, else of the environment.
     pub(crate) fn read(given: Option<String>) -> Result<Self, Error> {
+        let source = match given {
+            Some(_) => "the connection string of the builder",
+            None => CONNECTION_STRING_VARIABLE,
+        };
         let given = given.or_else(|| env::var(CONNECTION_STRING_VARIABLE).ok());
         let text = given.filter(|text| !text.trim().is_empty());
         let text = text.ok_or_else(|| {
@@ -37,13 +41,11 @@ impl RemoteConfig {
                 "mode \"namespace\" uses the namespace that {CONNECTION_STRING_VARIABLE} names, which is not set; it {WHERE}"
             ))
         });
-        Self::parse(&text?)
+        Self::parse(source, &text?)
     }
 
-    fn parse(text: &str) -> Result<Self, Error> {
-        let wrong = |what: String| {
-            Error::namespace(format!("{CONNECTION_STRING_VARIABLE} {what}; it {WHERE}"))
-        };
+    fn parse(source: &str, text: &str) -> Result<Self, Error> {
+        let wrong = |what: String| Error::namespace(format!("{source} {what}; it {WHERE}"));
         let read = text.parse::<ConnectionString>();
         let read = read.map_err(|error| wrong(format!("is not a connection string: {error}")))?;
         if let Some(entity) = read.entity_path {
@@ -134,7 +136,7 @@ mod tests {
     #[test]
     fn the_port_is_that_of_the_administration_api() {
         let text = format!("Endpoint=sb://127.64.0.1:5300/;{KEY};UseDevelopmentEmulator=true;");
-        let remote_config = RemoteConfig::parse(&text).unwrap();
+        let remote_config = RemoteConfig::read(Some(text)).unwrap();
         assert_eq!(remote_config.admin_port(), 5300);
         assert_eq!(
             remote_config.client_string(),
@@ -145,7 +147,7 @@ mod tests {
             format!("Endpoint=sb://127.64.0.1:5300;{KEY}")
         );
         let cloud = format!("Endpoint=sb://contoso.servicebus.windows.net/;{KEY}");
-        let cloud = RemoteConfig::parse(&cloud).unwrap();
+        let cloud = RemoteConfig::read(Some(cloud)).unwrap();
         assert_eq!(cloud.admin_port(), 443);
         assert_eq!(cloud.authority(), "contoso.servicebus.windows.net");
     }
@@ -153,23 +155,25 @@ mod tests {
     #[test]
     fn an_invalid_connection_string_is_explained() {
         let cases = [
-            (
-                "contoso",
-                "SERVICEBUS_CONNECTION_STRING is not a connection string: part 1 has no '='",
-            ),
+            ("contoso", "is not a connection string: part 1 has no '='"),
             (
                 "Endpoint=sb://h/;SharedAccessSignature=s",
-                "SERVICEBUS_CONNECTION_STRING has no SharedAccessKey with its SharedAccessKeyName",
+                "has no SharedAccessKey with its SharedAccessKeyName",
             ),
             (
                 "Endpoint=sb://h/;SharedAccessKeyName=n;SharedAccessKey=k;EntityPath=orders",
-                "SERVICEBUS_CONNECTION_STRING belongs to the entity \"orders\" only",
+                "belongs to the entity \"orders\" only",
             ),
         ];
         let advice = "; it takes the connection string of a key of the whole namespace with the claim Manage: in the portal under \"Shared access policies\", for an emulator its `tls_admin_connection_string`";
         for (text, expected) in cases {
-            let error = RemoteConfig::parse(text).unwrap_err().to_string();
-            assert_eq!(error, format!("{expected}{advice}"));
+            let error = RemoteConfig::read(Some(text.to_owned()))
+                .unwrap_err()
+                .to_string();
+            assert_eq!(
+                error,
+                format!("the connection string of the builder {expected}{advice}")
+            );
         }
     }
 }
