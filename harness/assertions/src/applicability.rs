@@ -18,7 +18,7 @@ impl Assertion {
         }
         let declared = catalog.find(kind, path)?;
         let without_sessions = self.kind == Kind::SessionOrder && !declared.requires_session;
-        without_sessions.then(|| format!("{path} has no sessions"))
+        without_sessions.then(|| format!("{path} has no sessions: its RequiresSession is false"))
     }
 }
 
@@ -80,6 +80,9 @@ mod tests {
     fn session_order_is_refused_without_sessions() {
         let orders = EntityAddress::new(EntityKind::Queue, "orders".to_owned());
         let refused = applicability(Kind::SessionOrder, orders);
-        assert_eq!(refused.as_deref(), Some("orders has no sessions"));
+        assert_eq!(
+            refused.as_deref(),
+            Some("orders has no sessions: its RequiresSession is false")
+        );
     }
 }
