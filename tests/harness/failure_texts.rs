@@ -54,6 +54,14 @@ async fn a_duplicate_is_named() {
     orders.receive().await.complete().await;
     let expectation = orders.expect_completed().count(2).within(SHORT);
     assert_fails("duplicate", expectation.await);
+    // It does not explain messages that are too many.
+    orders.send("third").await;
+    let text = orders.expect_message_count().active(0).within(SHORT).await;
+    let text = text.unwrap_err().to_string();
+    assert!(!text.contains("hint: "), "{text}");
+    let text = orders.expect_empty().within(SHORT).await;
+    let text = text.unwrap_err().to_string();
+    assert!(text.contains("was never received"), "{text}");
 }
 
 #[tokio::test]

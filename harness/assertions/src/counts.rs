@@ -26,14 +26,19 @@ impl Assertion {
             Vec::from_iter(counted).join(", "),
             text::seconds(self.within)
         );
-        report.hinted_failure(&sentence, hint::locate_messages(report))
+        let mut wanted = self.counts.iter();
+        let hint = match wanted.any(|(name, wanted)| number(found, name) < *wanted) {
+            true => hint::locate_messages(report),
+            false => hint::not_receivable(report),
+        };
+        report.hinted_failure(&sentence, hint)
     }
 
     pub(crate) fn not_empty(&self, report: &Report, found: u64) -> AssertionFailed {
         let found = text::count(found, "message");
         let within = text::seconds(self.within);
         let sentence = format!("expected to be empty, found {found} after {within}");
-        report.hinted_failure(&sentence, hint::general(report))
+        report.hinted_failure(&sentence, hint::remaining(report))
     }
 }
 

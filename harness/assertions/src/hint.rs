@@ -45,23 +45,28 @@ pub(crate) fn dead_lettering(report: &Report, wanted: &ExpectedDeadLetter) -> Op
 pub(crate) fn locate_messages(report: &Report) -> Option<String> {
     nothing_sent(report)
         .or_else(|| duplicate(report))
-        .or_else(|| {
-            let mut selected = report.selected();
-            selected.find_map(|message| unavailable(report, message))
-        })
+        .or_else(|| not_receivable(report))
         .or_else(|| dropped(report))
         .or_else(|| forwarded_on(report))
+}
+
+/// Explains messages that no receiver gets, because they are scheduled or deferred.
+pub(crate) fn not_receivable(report: &Report) -> Option<String> {
+    let mut selected = report.selected();
+    selected.find_map(|message| unavailable(report, message))
+}
+
+/// Explains messages that are left, although a receiver should have received them before.
+pub(crate) fn remaining(report: &Report) -> Option<String> {
+    let mut selected = report.selected();
+    selected.find_map(|message| waiting(report, message))
 }
 
 /// Explains missing messages that a receiver should have received before.
 pub(crate) fn general(report: &Report) -> Option<String> {
     nothing_sent(report)
         .or_else(|| duplicate(report))
-        .or_else(|| {
-            report
-                .selected()
-                .find_map(|message| waiting(report, message))
-        })
+        .or_else(|| remaining(report))
         .or_else(|| dropped(report))
         .or_else(|| forwarded_on(report))
 }
