@@ -10,6 +10,7 @@
 
 #[cfg(feature = "durable")]
 mod backend;
+mod batch;
 mod bodies;
 mod clock_state;
 mod definition;
@@ -31,7 +32,7 @@ mod space;
 mod walk;
 mod writer;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,6 +48,7 @@ use tokio::sync::watch;
 use crate::failures::Failures;
 use crate::lock_order::{Ordered, Rank, take};
 use crate::namespace::AuthorizationRule;
+pub(crate) use batch::Batch;
 #[cfg(any(feature = "durable", test))]
 pub(crate) use bodies::Snapshot;
 #[cfg(feature = "cli")]
@@ -114,17 +116,6 @@ pub(crate) enum Table {
     Rows,
     /// Message bodies by id.
     Bodies,
-}
-
-/// Changes that are committed together.
-#[derive(Debug, Default)]
-pub(crate) struct Batch {
-    /// Key prefixes whose rows are removed before `rows` are written.
-    pub(crate) removed: Vec<Vec<u8>>,
-    pub(crate) rows: Rows,
-    pub(crate) bodies: BTreeMap<BodyId, Option<Bytes>>,
-    /// The messages in memory that have the bodies of this batch.
-    cached: Vec<CachedBody>,
 }
 
 /// What a committed change survives.
@@ -202,6 +193,8 @@ struct Pending {
     idle_intervals: u32,
     /// Whether changes are discarded, as if the process had been killed.
     is_discarded: bool,
+    /// The numbers of removed namespaces, whose later changes are replaced by another removal.
+    removed: BTreeSet<u32>,
 }
 
 /// The numbers of namespaces in row keys.
@@ -288,7 +281,9 @@ impl Store {
 
     /// Stores the resources of Azure Resource Manager that are not namespaces or entities.
     pub(crate) fn append_resources(&self, row: Vec<u8>) {
-        self.append_row(vec![load::RESOURCES], row);
+        self.append(true, |pending| {
+            pending.batch.put(vec![load::RESOURCES], row)
+        });
     }
 
     /// Signals the writer thread to commit pending changes and end.
@@ -332,12 +327,6 @@ impl Store {
             between(self);
             *self.between.lock() = Some(between);
         }
-    }
-
-    fn append_row(&self, key: Vec<u8>, row: Vec<u8>) {
-        self.append(true, |pending| {
-            pending.batch.rows.insert(key, Some(row.into()));
-        });
     }
 
     /// Appends a change to the pending batch. The writer commits it at once where a client may wait for it.
@@ -388,7 +377,7 @@ impl NamespaceStore {
         let clock = (self.key(load::CLOCK), clock().encode());
         let entity_key = self.entity_key(id);
         let is_awaited = changes.is_awaited || changes.deleted;
-        self.store.append(is_awaited, |pending| {
+        self.append(is_awaited, |pending| {
             let Pending { batch, counts, .. } = pending;
             counts.follow(&mut changes, |change| match change {
                 BodyChange::Write(body, bytes) => drop(batch.bodies.insert(body, Some(bytes))),
@@ -406,13 +395,13 @@ impl NamespaceStore {
                 })
             });
             batch.cached.extend(cached);
-            batch.rows.insert(clock.0, Some(clock.1.into()));
+            batch.put(clock.0, clock.1);
             if changes.deleted {
                 batch.remove(entity_key.clone());
             }
             if let Some(definition) = definition {
                 let key = [&entity_key[..], &[load::DEFINITION]].concat();
-                batch.rows.insert(key, Some(definition.into()));
+                batch.put(key, definition);
             }
             for (key, row) in changes.rows {
                 let mut whole = entity_key.clone();
@@ -422,30 +411,44 @@ impl NamespaceStore {
         });
     }
 
-    /// Removes the rows of the namespace.
+    /// Removes the rows of the namespace for good: requests that found it before may still change it.
     pub(crate) fn remove_namespace(&self) {
-        self.remove(self.prefix());
+        self.append(true, |pending| {
+            pending.batch.remove(self.prefix());
+            pending.removed.insert(self.number);
+        });
     }
 
     pub(crate) fn append_clock(&self, clock: &ClockState) {
-        self.store.append_row(self.key(load::CLOCK), clock.encode());
+        self.append_row(load::CLOCK, clock.encode());
     }
 
     /// Stores the configuration that declares the namespace.
     pub(crate) fn append_declaration(&self, declaration: String) {
-        let key = self.key(load::DECLARATION);
-        self.store.append_row(key, declaration.into());
+        self.append_row(load::DECLARATION, declaration.into());
     }
 
     /// Stores the authorization rules that were added to the declared ones.
     pub(crate) fn append_keys(&self, rules: &[AuthorizationRule]) {
-        let row = definition::keys_row(rules);
-        self.store.append_row(self.key(load::KEYS), row);
+        self.append_row(load::KEYS, definition::keys_row(rules));
     }
 
     fn remove(&self, prefix: Vec<u8>) {
-        self.store
-            .append(true, |pending| pending.batch.remove(prefix));
+        self.append(true, |pending| pending.batch.remove(prefix));
+    }
+
+    fn append_row(&self, tag: u8, row: Vec<u8>) {
+        self.append(true, |pending| pending.batch.put(self.key(tag), row));
+    }
+
+    fn append(&self, is_awaited: bool, change: impl FnOnce(&mut Pending)) {
+        self.store.append(is_awaited, |pending| {
+            match pending.removed.contains(&self.number) {
+                false => change(pending),
+                // The client waits for a commit, which requires a change.
+                true => pending.batch.remove(self.prefix()),
+            }
+        });
     }
 
     fn prefix(&self) -> Vec<u8> {
@@ -463,32 +466,4 @@ impl NamespaceStore {
         key.extend(id.0.to_be_bytes());
         key
     }
-}
-
-impl Batch {
-    fn is_empty(&self) -> bool {
-        self.removed.is_empty() && self.rows.is_empty() && self.bodies.is_empty()
-    }
-
-    fn remove(&mut self, prefix: Vec<u8>) {
-        remove_prefix(&mut self.rows, &prefix);
-        self.removed.push(prefix);
-    }
-}
-
-fn remove_prefix<T>(rows: &mut BTreeMap<Vec<u8>, T>, prefix: &[u8]) {
-    let range = prefix.to_vec()..end_of(prefix);
-    rows.extract_if(range, |_, _| true).for_each(drop);
-}
-
-/// Returns the first key behind all that begin with `prefix`, which must have a byte below 0xFF.
-fn end_of(prefix: &[u8]) -> Vec<u8> {
-    let mut end = prefix.to_vec();
-    while let Some(last) = end.pop() {
-        if last < u8::MAX {
-            end.push(last + 1);
-            break;
-        }
-    }
-    end
 }

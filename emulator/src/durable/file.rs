@@ -13,6 +13,7 @@ use redb::{
 use servicebus_broker::BodyId;
 
 use super::backend::{FileBackend, ReserveFile, RetryWhenFull};
+use super::batch::end_of;
 use super::directory::{
     COPY_FILE, FORMAT_FILE, JOURNAL_FILE, STORE_FILE, VERSION, cannot_use, check_lengths,
     create_store, lock, open_error, open_file, read_version, sync_directory, write_version,
@@ -21,7 +22,7 @@ use super::journal::{CHECKPOINT_ROWS, Journal, Position};
 use super::reader::BodyReader;
 use super::shrink::{self, FreeSpace};
 use super::space::DiskSpace;
-use super::{Batch, Bodies, Disk, EachRow, LoadError, Sync, Table, end_of};
+use super::{Batch, Bodies, Disk, EachRow, LoadError, Sync, Table};
 use crate::options::DataError;
 
 /// Reserves disk space; deleted when the disk is full.

@@ -26,7 +26,8 @@ use servicebus_broker::BodyId;
 use self::bodies::BodyLocation;
 pub(super) use self::bodies::{JournalBodies, PinnedBody};
 use self::record::{HEADER, decode, encode, is_valid, length_and_generation, write_header};
-use super::{Batch, remove_prefix};
+use super::Batch;
+use super::batch::remove_prefix;
 
 /// Bytes of records from which on a write waits for a checkpoint. Memory has the keys of their rows and the places of their bodies,
 /// and the start after a kill checkpoints all of them.

@@ -277,6 +277,24 @@ async fn bodies_without_a_row_are_removed_at_the_start() {
     assert!(stored.lock().bodies.keys().all(|key| key[7] != 77));
 }
 
+/// A request may have found a namespace just before its removal.
+#[tokio::test]
+async fn a_removed_namespace_stores_nothing_any_more() {
+    let stored = Arc::<Mutex<Stored>>::default();
+    let process = Process::start(&stored);
+    process.send("b");
+    process.namespace.end();
+    process.flush().await;
+    let (late, plain) = (path("late"), EntityDescription::default());
+    let made = (process.namespace).create(EntityKind::Queue, &late, plain, Vec::new());
+    made.expect("its name is free");
+    process.send("late");
+    process.namespace.freeze().await;
+    process.flush().await;
+    assert_eq!(stored.lock().rows.len(), 0);
+    assert_eq!(stored.lock().bodies.len(), 0);
+}
+
 /// A JMS subscription is unchanged; entities of links have ended with them.
 #[tokio::test]
 async fn entities_bound_to_links_are_removed_at_the_next_start() {
