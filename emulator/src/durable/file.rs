@@ -18,7 +18,7 @@ use super::directory::{
     COPY_FILE, FORMAT_FILE, JOURNAL_FILE, STORE_FILE, VERSION, cannot_use, check_lengths,
     create_store, lock, open_error, open_file, read_version, sync_directory, write_version,
 };
-use super::journal::{CHECKPOINT_ROWS, Journal, Position};
+use super::journal::{CHECKPOINT_ROWS, CHECKPOINT_SIZE, Journal, Position};
 use super::reader::BodyReader;
 use super::shrink::{self, FreeSpace};
 use super::space::DiskSpace;
@@ -27,6 +27,9 @@ use crate::options::DataError;
 
 /// Reserves disk space; deleted when the disk is full.
 const RESERVE: &str = "reserve";
+/// Bytes of a checkpoint for which no write waits, and of all that are moved on a full disk: the reserve has space for it, because
+/// at least half of each page of the database is used.
+const IDLE_CHECKPOINT_SIZE: u64 = CHECKPOINT_SIZE / 8;
 /// Bytes of the database's page cache.
 pub(super) const CACHE: usize = 32 << 20;
 
@@ -141,7 +144,7 @@ impl RowFile {
             waste: FreeSpace::none(),
         };
         while !store.journal.is_empty() {
-            store.checkpoint_oldest()?;
+            store.checkpoint_oldest(CHECKPOINT_SIZE)?;
         }
         store.journal.shrink()?;
         Ok(store)
@@ -154,6 +157,11 @@ impl RowFile {
             directory: Some((directory, sync)),
             ..self
         })
+    }
+
+    /// Whether a checkpoint cannot use up the reserve of a full disk, which settlements need.
+    fn has_space_for_checkpoint(&self) -> bool {
+        self.space.is_available() || self.journal.live_bytes() <= IDLE_CHECKPOINT_SIZE
     }
 
     fn has_no_rows(&self) -> Result<bool, redb::Error> {
@@ -169,9 +177,10 @@ impl RowFile {
 
     /// Moves the oldest records of the journal into the database, but at most [`CHECKPOINT_ROWS`] rows and bodies. A record of
     /// which a part is moved stays in the journal: the next start moves all of it again, with the same result.
-    fn checkpoint_oldest(&mut self) -> Result<(), redb::Error> {
+    fn checkpoint_oldest(&mut self, size: u64) -> Result<(), redb::Error> {
         let transaction = self.database.begin_write()?;
-        let (done, moved_rows, moved_bodies) = self.move_oldest(&transaction)?;
+        let oldest = self.journal.oldest(size);
+        let (done, moved_rows, moved_bodies) = self.move_oldest(oldest, &transaction)?;
         let start = self.journal.start_after(done);
         let mut journal = transaction.open_table(JOURNAL)?;
         journal.insert(START, &start.encode()[..])?;
@@ -182,7 +191,11 @@ impl RowFile {
         Ok(())
     }
 
-    fn move_oldest(&mut self, transaction: &WriteTransaction) -> Result<Moved, redb::Error> {
+    fn move_oldest(
+        &mut self,
+        oldest: usize,
+        transaction: &WriteTransaction,
+    ) -> Result<Moved, redb::Error> {
         let mut step = Step {
             rows: transaction.open_table(ROWS)?,
             bodies: transaction.open_table(BODIES)?,
@@ -191,7 +204,7 @@ impl RowFile {
             moved_rows: Vec::new(),
             moved_bodies: Vec::new(),
         };
-        for index in 0..self.journal.oldest() {
+        for index in 0..oldest {
             let mut batch = match self.rest.take() {
                 Some(rest) => rest,
                 None => self.journal.live_part(index)?,
@@ -202,7 +215,7 @@ impl RowFile {
                 return Ok((index, step.moved_rows, step.moved_bodies));
             }
         }
-        Ok((self.journal.oldest(), step.moved_rows, step.moved_bodies))
+        Ok((oldest, step.moved_rows, step.moved_bodies))
     }
 
     /// Copies the database to a file, which replaces the present one of `length` bytes; nothing if it may not continue to the end.
@@ -256,7 +269,7 @@ impl Disk for RowFile {
         self.journal.encode(&batch);
         let mut is_due = self.journal.needs_checkpoint();
         while is_due || !self.journal.has_space() {
-            self.checkpoint_oldest()
+            self.checkpoint_oldest(CHECKPOINT_SIZE)
                 .map_err(|error| error.to_string())?;
             // The next write moves another part of a long record.
             is_due = self.journal.needs_checkpoint() && self.rest.is_none();
@@ -270,8 +283,8 @@ impl Disk for RowFile {
     }
 
     fn checkpoint(&mut self, may_continue: &dyn Fn() -> bool) -> Result<(), String> {
-        while !self.journal.is_empty() && may_continue() {
-            self.checkpoint_oldest()
+        while !self.journal.is_empty() && self.has_space_for_checkpoint() && may_continue() {
+            self.checkpoint_oldest(IDLE_CHECKPOINT_SIZE)
                 .map_err(|error| error.to_string())?;
         }
         Ok(())

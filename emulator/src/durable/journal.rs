@@ -33,7 +33,7 @@ use super::batch::remove_prefix;
 /// and the start after a kill checkpoints all of them.
 const CHECKPOINT_THRESHOLD: u64 = if cfg!(test) { 4096 } else { 128 << 20 };
 /// Bytes of records of one checkpoint, if its only record is not longer.
-const CHECKPOINT_SIZE: u64 = if cfg!(test) { 1024 } else { 16 << 20 };
+pub(super) const CHECKPOINT_SIZE: u64 = if cfg!(test) { 1024 } else { 16 << 20 };
 /// Rows and bodies of one checkpoint: clients wait while it lasts, and the database takes longer for each of them than for its bytes.
 pub(super) const CHECKPOINT_ROWS: usize = if cfg!(test) { 8 } else { 8 << 10 };
 /// Where the ring ends, unless its first record is longer: records that follow at the threshold have space until there.
@@ -55,8 +55,8 @@ pub(super) struct Journal {
     used: u64,
     /// The number of the next record.
     number: u64,
-    /// The last record that wrote a row and was not followed by a removal, by the row's key.
-    rows: BTreeMap<Vec<u8>, u64>,
+    /// The last record that wrote a row and was not followed by a removal, with the row's length, by the row's key.
+    rows: BTreeMap<Vec<u8>, (u64, usize)>,
     bodies: Arc<JournalBodies>,
     /// The highest body id that the database may have.
     last_body: u64,
@@ -191,13 +191,19 @@ impl Journal {
         Ok(())
     }
 
-    /// The number of the oldest records that one checkpoint moves.
-    pub(super) fn oldest(&self) -> usize {
+    /// Bytes of the rows and bodies that are not in the database.
+    pub(super) fn live_bytes(&self) -> u64 {
+        let rows = self.rows.iter().map(|(key, (_, row))| key.len() + row);
+        (rows.sum::<usize>() + self.bodies.bytes()) as u64
+    }
+
+    /// The number of the oldest records that one checkpoint of `size` bytes moves.
+    pub(super) fn oldest(&self, size: u64) -> usize {
         let (mut bytes, mut rows) = (0, 0);
         let is_enough = |record: &Record| {
             bytes += record.length;
             rows += record.rows;
-            bytes >= CHECKPOINT_SIZE || rows >= CHECKPOINT_ROWS
+            bytes >= size || rows >= CHECKPOINT_ROWS
         };
         let last = self.records.iter().position(is_enough);
         last.map_or(self.records.len(), |last| last + 1)
@@ -223,7 +229,8 @@ impl Journal {
 
     /// Whether no later record has replaced the row that the record of this index wrote under `key`.
     pub(super) fn is_last(&self, index: usize, key: &[u8]) -> bool {
-        self.rows.get(key) == Some(&self.records[index].number)
+        let last = self.rows.get(key);
+        last.is_some_and(|(number, _)| *number == self.records[index].number)
     }
 
     /// The start of the journal without the `count` oldest records.
@@ -318,7 +325,7 @@ impl Journal {
         }
         for (key, row) in batch.rows {
             match row {
-                Some(_) => self.rows.insert(key, record.number),
+                Some(row) => self.rows.insert(key, (record.number, row.len())),
                 None => self.rows.remove(&key),
             };
         }

@@ -1,7 +1,10 @@
 //! A full disk, and a broken one.
 
 use std::io;
+use std::num::NonZeroU64;
 use std::time::Duration;
+
+use servicebus_broker::BodyId;
 
 use super::super::space::Reserve;
 use super::disk::Fault;
@@ -144,6 +147,41 @@ async fn a_full_disk_refuses_only_sends_until_there_is_space() {
     store.close();
     let process = Process::start(&file.copy(), DiskSpace::new(Box::new(())));
     assert_eq!(active(&process.namespace, "q"), 1);
+}
+
+/// Otherwise it would wait for space with all clients, who could not receive what fills the disk.
+#[test]
+fn a_checkpoint_leaves_the_reserve_of_a_full_disk_to_settlements() {
+    let file = SimulatedDisk::default();
+    let space = DiskSpace::new(Box::new(Aside::new(&file)));
+    space.fill_reserve();
+    let [rows, journal] = file.files();
+    let mut disk = RowFile::new(rows, journal, space, true).expect("there is room");
+    let body = |number, bytes| Batch {
+        bodies: [(BodyId(number), bytes)].into(),
+        ..Batch::default()
+    };
+    let [first, second] = [1, 2].map(|id| NonZeroU64::new(id).expect("it is not zero"));
+    for number in [first, second] {
+        let large = Bytes::from_static(&[7; 900]);
+        disk.write(body(number, Some(large)))
+            .expect("there is room");
+    }
+    file.set_fault(Fault::Full);
+    disk.checkpoint(&|| true).expect("there is the reserve");
+    assert!(!disk.space().is_available());
+    assert_eq!(
+        disk.bodies(),
+        Ok((1, 1)),
+        "the second one stays in the journal"
+    );
+    let untouched = || panic!("the journal has more than the reserve has space for");
+    disk.checkpoint(&untouched).expect("nothing is written");
+    disk.write(body(second, None))
+        .expect("there is the reserve");
+    disk.checkpoint(&|| true).expect("there is the reserve");
+    let untouched = || panic!("the journal is empty");
+    disk.checkpoint(&untouched).expect("nothing is written");
 }
 
 #[tokio::test]

@@ -51,6 +51,11 @@ impl JournalBodies {
         self.0.lock().locations.contains_key(&body)
     }
 
+    pub(super) fn bytes(&self) -> usize {
+        let state = self.0.lock();
+        state.locations.values().map(|body| body.length).sum()
+    }
+
     /// Those of these bodies that are in the journal; they stay readable until they are dropped. Waits for no disk.
     pub(crate) fn pin(&self, bodies: &[BodyId]) -> BTreeMap<BodyId, Arc<PinnedBody>> {
         let mut state = self.0.lock();

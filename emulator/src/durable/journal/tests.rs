@@ -92,8 +92,8 @@ impl Kept {
         let forgotten = journal.remove_oldest(count, &rows, &taken, self.start);
         forgotten.expect("it can be read");
         let first = journal.records.front().map(|record| record.number);
-        let are_left = |record: &u64| first.is_some_and(|first| *record >= first);
-        assert!(journal.rows.values().all(are_left));
+        let is_left = |record: u64| first.is_some_and(|first| record >= first);
+        assert!(journal.rows.values().all(|(record, _)| is_left(*record)));
     }
 
     /// Returns the state after the next start.
@@ -241,7 +241,7 @@ fn a_start_recovers_all_records_after_many_laps_of_the_journal() {
         all.apply(decode(payload_of(&batch)).expect("it is whole"));
         journal.encode(&batch);
         while journal.needs_checkpoint() || !journal.has_space() {
-            let count = journal.oldest();
+            let count = journal.oldest(CHECKPOINT_SIZE);
             kept.take(&mut journal, count);
         }
         let before = journal.end;
