@@ -209,7 +209,7 @@ impl RowFile {
                 Some(rest) => rest,
                 None => self.journal.live_part(index)?,
             };
-            step.take(&mut batch, |key| self.journal.is_last(index, key))?;
+            step.take(&mut batch, &self.journal, index)?;
             if !batch.is_empty() {
                 self.rest = Some(batch);
                 return Ok((index, step.moved_rows, step.moved_bodies));
@@ -366,12 +366,13 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    /// Moves as much of a record as is allowed into the database, and removes it from `batch`. A row that is not the last of its
-    /// key any more is left out: a later record was appended since the first part of this one was moved.
+    /// Moves as much of the record of this index as is allowed into the database, and removes it from `batch`. What a later record
+    /// has replaced or removed is left out: that was appended since the first part of this one was moved.
     fn take(
         &mut self,
         batch: &mut Batch,
-        is_last: impl Fn(&[u8]) -> bool,
+        journal: &Journal,
+        index: usize,
     ) -> Result<(), redb::Error> {
         while let Some(prefix) = batch.removed.last() {
             let end = end_of(prefix);
@@ -392,7 +393,7 @@ impl Step<'_> {
             && let Some((key, row)) = batch.rows.pop_first()
         {
             self.left -= 1;
-            if row.is_none() || is_last(&key) {
+            if row.is_none() || journal.is_last(index, &key) {
                 put(&mut self.rows, &key, row.as_deref(), self.waste)?;
                 self.moved_rows.extend(row.is_some().then_some(key));
             }
@@ -401,9 +402,11 @@ impl Step<'_> {
             && let Some((body, bytes)) = batch.bodies.pop_first()
         {
             self.left -= 1;
-            let key = body.0.get().to_be_bytes();
-            put(&mut self.bodies, &key, bytes.as_deref(), self.waste)?;
-            self.moved_bodies.extend(bytes.is_some().then_some(body));
+            if bytes.is_none() || journal.has_body(body) {
+                let key = body.0.get().to_be_bytes();
+                put(&mut self.bodies, &key, bytes.as_deref(), self.waste)?;
+                self.moved_bodies.extend(bytes.is_some().then_some(body));
+            }
         }
         Ok(())
     }

@@ -220,7 +220,7 @@ impl Journal {
             .rows
             .retain(|key, row| row.is_none() || self.is_last(index, key));
         batch.bodies.retain(|body, bytes| match bytes {
-            Some(_) => self.bodies.has(*body),
+            Some(_) => self.has_body(*body),
             // The database never had a body beyond it.
             None => body.0.get() <= self.last_body,
         });
@@ -231,6 +231,11 @@ impl Journal {
     pub(super) fn is_last(&self, index: usize, key: &[u8]) -> bool {
         let last = self.rows.get(key);
         last.is_some_and(|(number, _)| *number == self.records[index].number)
+    }
+
+    /// Whether no later record has removed a body that is not in the database.
+    pub(super) fn has_body(&self, body: BodyId) -> bool {
+        self.bodies.has(body)
     }
 
     /// The start of the journal without the `count` oldest records.

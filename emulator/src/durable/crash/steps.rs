@@ -109,6 +109,11 @@ fn records_written_between_checkpoint_steps_are_kept() {
                 steps.write(one(number, Some("later")));
                 steps.write(one(number + 1, None));
             }
+            let last = BodyId(NonZeroU64::MIN.saturating_add(u64::from(MANY) - 1));
+            steps.write(Batch {
+                bodies: [(last, None)].into(),
+                ..Batch::default()
+            });
             steps.take(1);
             steps.write(one(0, Some("last")));
             if is_restarted {
