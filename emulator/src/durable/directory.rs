@@ -126,14 +126,14 @@ pub(super) fn read_version(directory: &Path, file: &Path) -> Result<Option<u32>,
     match version {
         Some(version @ 1..=VERSION) if file.exists() => Ok(Some(version)),
         Some(1..=VERSION) => Err(DataError::Missing(file.to_owned())),
+        None | Some(0) => Err(DataError::Damaged {
+            file: format,
+            reason: "it does not say which version the data has".into(),
+        }),
         Some(version) => Err(DataError::Version {
             directory: directory.to_owned(),
             version,
             known: VERSION,
-        }),
-        None => Err(DataError::Damaged {
-            file: format,
-            reason: "it does not say which version the data has".into(),
         }),
     }
 }

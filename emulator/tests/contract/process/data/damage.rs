@@ -33,6 +33,11 @@ fn a_damaged_data_file_is_reported_by_name() {
         ("journal", noise(), "is damaged: it was cut"),
         ("journal", None, "is missing"),
         ("FORMAT", cut(b"\xff\xfe", 2), "is damaged"),
+        (
+            "FORMAT",
+            cut(b"servicebus-emulator data 0", 26),
+            "is damaged",
+        ),
         ("FORMAT", None, "is missing"),
     ] {
         for (name, whole) in FILES.iter().zip(&left) {
