@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{EntityKind, EntityPath, SequenceNumber, SubQueue};
 
@@ -141,7 +141,13 @@ impl<W: Write> Visitor for Exporting<W> {
                     continue;
                 }
                 match at_rest(&found) {
-                    Ok(message) => self.print(&format!("{separator}{}", json!(message))),
+                    Ok(message) => {
+                        self.print(separator);
+                        // Without a copy: a message can have 100 MiB.
+                        if let Err(error) = serde_json::to_writer(&mut self.out, &message) {
+                            self.fail(error.to_string());
+                        }
+                    }
                     Err(error) => self.fail(format!("{address}: {error}")),
                 }
             }
