@@ -14,6 +14,7 @@ use super::client;
 use super::jms::is_jms_filter;
 use super::links::{Link, Node, Receiver, Replies, Requests, Sender};
 use super::peer::ClientConnection;
+use super::tokens::TokenState;
 use crate::auth::Claim;
 use crate::namespace::{LinkScope, SharedEntity};
 use crate::nodes::{
@@ -25,12 +26,43 @@ use crate::nodes::{
 const MAX_BATCH: &str = "com.microsoft:max-message-batch-size";
 /// Maximum bytes of a request beside its messages or session state, which have limits of their own.
 const ENVELOPE: u64 = 64 * 1024;
+/// Maximum number of attaches of a connection that wait for the first token: two for each of a few entities.
+const EARLY_ATTACHES: usize = 16;
 
 /// The purpose of a link, or the error with the entity.
 pub(crate) type Resolved = Result<Link, (ServiceError, Option<Arc<SharedEntity>>)>;
 
 impl ClientConnection {
-    pub(crate) fn on_attach(&mut self, link: LinkId, attach: &AttachRequest) {
+    pub(crate) fn on_attach(&mut self, link: LinkId, attach: Box<AttachRequest>) {
+        match self.waits_for_token(&attach) {
+            true => self.early_attaches.push((link, attach)),
+            false => self.answer_attach(link, &attach),
+        }
+    }
+
+    /// Returns whether an attach waits for the first token. The Java SDK (7.0 to 7.15) attaches its links to
+    /// `$management` before it puts the token for them, and does not repeat a refused attach.
+    fn waits_for_token(&self, attach: &AttachRequest) -> bool {
+        let is_pending = matches!(self.client.token_state, TokenState::Pending(_));
+        let address = Address::parse(attach.address().unwrap_or_default());
+        is_pending
+            && !self.client.is_open()
+            && matches!(address.destination, Destination::Management(_))
+            && self.early_attaches.len() < EARLY_ATTACHES
+    }
+
+    /// Answers the attaches that waited for a token.
+    pub(crate) fn answer_early_attaches(&mut self) {
+        let own = self.client.caller.client;
+        for (link, attach) in std::mem::take(&mut self.early_attaches) {
+            self.act_as(link);
+            self.answer_attach(link, &attach);
+            self.turn.is_answered_late = true;
+        }
+        self.client.caller.client = own;
+    }
+
+    fn answer_attach(&mut self, link: LinkId, attach: &AttachRequest) {
         if self.client.shared.options.outcome_delay
             && client::begins_as_fe2o3(attach.session_windows())
         {
@@ -291,6 +323,7 @@ impl ClientConnection {
     pub(crate) fn forget(&mut self, link: LinkId) {
         // Dropped last: the link's entity may be deleted with it.
         let _scope = self.links.take_scope(link);
+        self.early_attaches.retain(|(early, _)| *early != link);
         self.memory.mark_replies_changed();
         self.forget_faulted(link);
         self.leave_identifier(link);

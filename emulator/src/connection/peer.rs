@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use servicebus_amqp::{Connection as Engine, Event, Outcome, Output, PeerOpen, Settlement};
+use servicebus_amqp::{
+    AttachRequest, Connection as Engine, Event, LinkId, Outcome, Output, PeerOpen, Settlement,
+};
 use servicebus_broker::LockToken;
 
 use super::account::MemoryAccount;
@@ -31,6 +33,8 @@ pub(crate) struct ClientConnection {
     pub(crate) client: Client,
     pub(crate) engine: Engine,
     pub(crate) links: Links,
+    /// Attaches that wait for the first token.
+    pub(crate) early_attaches: Vec<(LinkId, Box<AttachRequest>)>,
     pub(crate) outcomes: Outcomes,
     pub(crate) idle: Idle,
     pub(crate) transactions: Transactions,
@@ -65,6 +69,7 @@ impl ClientConnection {
         Self {
             engine: Engine::new(config, now),
             links: Links::default(),
+            early_attaches: Vec::new(),
             outbound: Outbound::default(),
             outcomes: Outcomes::new(),
             idle: Idle::default(),
@@ -201,7 +206,7 @@ impl ClientConnection {
             }
             Event::Attach { link, attach } => {
                 self.turn.handled += self.links.cost();
-                self.on_attach(link, &attach);
+                self.on_attach(link, attach);
             }
             Event::TransferTooLarge {
                 link,

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::links::{Link, Node, Requests};
 use super::peer::ClientConnection;
+use super::tokens::TokenState;
 use super::transact::in_transaction;
 use crate::auth::Claim;
 use crate::namespace::{Attempt, Namespace, SharedEntity};
@@ -231,7 +232,11 @@ impl ClientConnection {
             (None, _) => None,
         };
         let namespace = namespace.ok_or_else(no_namespace)?;
-        self.take_token(namespace, request)
+        let taken = self.take_token(namespace, request);
+        if let TokenState::Accepted(_) = self.client.token_state {
+            self.answer_early_attaches();
+        }
+        taken
     }
 
     /// Finds the link for the reply to a transfer, if it is a request. Clients that wait for a reply may watch only that link.

@@ -62,18 +62,41 @@ fn an_unauthorized_attach_does_not_reveal_whether_the_entity_exists() {
             .words()
             .replace(&format!("localhost/{name}"), "localhost/…")
     };
-    for suffix in [
-        "",
-        "/$DeadLetterQueue",
-        "/$management",
-        "/$Transfer/$DeadLetterQueue",
-    ] {
+    for suffix in ["", "/$DeadLetterQueue", "/$Transfer/$DeadLetterQueue"] {
         for attach in [Attach::sender, Attach::receiver] {
             let [real, made_up] = ["a", "x"].map(|name| refuse(attach, name, suffix));
             assert_eq!(real, made_up);
             assert!(real.starts_with("Unauthorized access. "), "{real}");
         }
     }
+}
+
+/// As the Java SDK does it when its first operation is a peek.
+#[test]
+fn attaches_to_management_wait_for_the_first_token() {
+    let bus = keys();
+    let mut peer = bus.unauthenticated_client();
+    let requests = Attach::sender("a/$management");
+    let replies = Attach {
+        target: composite(0x29, [text("replies")]),
+        ..Attach::receiver("a/$management")
+    };
+    let other = Attach::sender("b/$management").named("other");
+    let [first, second, third] =
+        [&requests, &replies, &other].map(|attach| peer.ask_to_attach(attach));
+    show_key(&mut peer, "sb://localhost/a", "listener", "l");
+    let mut answer = |attach, handle| peer.answer_to(attach, handle);
+    let (requests, replies) = (answer(&requests, first), answer(&replies, second));
+    let refusal = answer(&other, third).expect_err("the token is of another queue");
+    assert_eq!(refusal.condition, UNAUTHORIZED);
+    let node = Node {
+        requests: requests.expect("it is attached"),
+        replies: replies.expect("it is attached"),
+        reply_to: "replies".to_owned(),
+    };
+    peer.credit(&node.replies, 1);
+    let reply = peer.call(&node, "peek-message", peek_from(1, Value::Int(1)));
+    assert_eq!(reply.status(), 204);
 }
 
 #[test]
