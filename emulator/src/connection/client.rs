@@ -13,7 +13,7 @@
 //! | rhea | ANONYMOUS | none | 60 s | `MSJSClient` | 2,048 in, 4,294,967,295 out | |
 //! | proton-j, under Java's SDK | ANONYMOUS | 65,535 | 30 s | `azure-messaging-servicebus` | 2,147,483,647 both | close frames with a status |
 //! | Proton | PLAIN | 32,767 | none | none | 2,147,483,647 both | |
-//! | Microsoft's for .NET (spec/wire.md 1.4, observed.md 44) | MSSBCBS | 8,191 | 60 s | a set of its own | 4,294,967,295 in | every outcome twice |
+//! | Microsoft's for .NET (7.20.1) | MSSBCBS | 8,191 | 30 s | `Messaging.ServiceBus` | 4,294,967,295 in (5,000 for `$cbs`), 5,000 out | every outcome twice |
 //!
 //! Libraries are known by what they always write, not by an option that an application can set: one that is taken for
 //! another waits a millisecond, one that is not known would hang.
@@ -338,8 +338,7 @@ mod tests {
             NEITHER,
         ),
         ("Proton", 32_767, (2_147_483_647, 2_147_483_647), NEITHER),
-        // Its outgoing window is unknown: even with that of fe2o3-amqp it is not taken for it.
-        ("Microsoft's for .NET", 8191, (u32::MAX, 2048), NEITHER),
+        ("Microsoft's for .NET", 8191, (u32::MAX, 5000), NEITHER),
     ];
 
     fn open(channel_max: u16) -> PeerOpen {
