@@ -2,25 +2,48 @@ using System;
 using System.Collections.Generic;
 using System.ComponentModel;
 using System.Diagnostics;
+using System.IO;
 using System.Linq;
+using System.Net.Http;
+using System.Net.Http.Headers;
+using System.Text;
 using System.Text.RegularExpressions;
+using System.Threading;
 using System.Threading.Tasks;
 using System.Xml.Linq;
 
 namespace ServiceBus.Testing
 {
+    /// <summary>The emulator rejected a request, could not be started, or has ended.</summary>
+    public sealed class ServiceBusEmulatorException : Exception
+    {
+        internal ServiceBusEmulatorException(string message, Exception cause = null) : base(message, cause) { }
+    }
+
     /// <summary>
     /// The process of an emulator. It ends when its standard input is closed, so it does not outlive this process.
     /// </summary>
-    public sealed partial class EmulatorProcess
+    public sealed class EmulatorProcess
     {
         private static readonly TimeSpan StartTimeout = TimeSpan.FromSeconds(30);
         private const int StopMilliseconds = 10_000;
         private const int ErrorMilliseconds = 1_000;
 
+        private static readonly HttpClient Client = new HttpClient(new HttpClientHandler { UseProxy = false })
+        {
+            // Longer than an assertion may wait.
+            Timeout = TimeSpan.FromMinutes(11),
+            // The emulator may close a pooled connection just when the next request uses it.
+            DefaultRequestHeaders = { ConnectionClose = true, ExpectContinue = false },
+        };
+
+        private static readonly MediaTypeHeaderValue JsonType = new MediaTypeHeaderValue("application/json");
+
         /// <summary>The emulator that all tests of this process share.</summary>
         internal static readonly Lazy<Task<EmulatorProcess>> Shared =
             new Lazy<Task<EmulatorProcess>>(() => StartAsync(Options.ToArray()));
+
+        private static IReadOnlyList<string> options = new string[0];
 
         private readonly Process process;
         private string firstError;
@@ -28,23 +51,29 @@ namespace ServiceBus.Testing
 
         private EmulatorProcess(string program, IEnumerable<string> options)
         {
-            var start = new ProcessStartInfo(program, string.Join(" ", options.Prepend("--for-tests").Select(Quoted)))
+            var arguments = string.Join(" ", options.Prepend("--for-tests").Select(Quoted));
+            process = new Process
             {
-                CreateNoWindow = true,
-                RedirectStandardError = true,
-                RedirectStandardInput = true,
-                RedirectStandardOutput = true,
-                UseShellExecute = false,
+                StartInfo = new ProcessStartInfo(program, arguments)
+                {
+                    CreateNoWindow = true, RedirectStandardError = true, RedirectStandardInput = true, RedirectStandardOutput = true,
+                    UseShellExecute = false,
+                },
             };
-            process = new Process { StartInfo = start };
             process.ErrorDataReceived += (_, line) => Keep(line.Data);
         }
 
         /// <summary>
         /// Command-line options, such as <c>--tier premium</c>, for the emulator that all tests of this process share. It is started
-        /// with the first namespace.
+        /// with the first namespace; setting them later throws.
         /// </summary>
-        public static IReadOnlyList<string> Options { get; set; } = new string[0];
+        public static IReadOnlyList<string> Options
+        {
+            get => options;
+            set => options = !Shared.IsValueCreated ? value : throw new ServiceBusEmulatorException(
+                $"EmulatorProcess.Options were set to {Listed(value)}, but the emulator was started before with {Listed(options)}: "
+                + "set them before the first namespace, or pass a separate EmulatorProcess to StartAsync");
+        }
 
         /// <summary>The process id.</summary>
         public int Id => process.Id;
@@ -75,11 +104,36 @@ namespace ServiceBus.Testing
         /// <summary>Ends the process; <c>await using</c> calls it.</summary>
         public Task DisposeAsync() => StopAsync();
 
+        /// <summary>Sends a request and returns the response; an error is thrown.</summary>
+        internal async Task<XElement> AskAsync(string method, string path, string json, CancellationToken cancellationToken)
+        {
+            var target = $"/$emulator/v1/{path}";
+            var request = new HttpRequestMessage(new HttpMethod(method), $"http://{(string)Ready.Element("http")}{target}");
+            request.Content = json == null ? null : new ByteArrayContent(Encoding.UTF8.GetBytes(json)) { Headers = { ContentType = JsonType } };
+            try
+            {
+                // Its content has been read when this completes, so that it holds nothing to dispose of.
+                var response = await Client.SendAsync(request, cancellationToken).ConfigureAwait(false);
+                var text = await response.Content.ReadAsStringAsync().ConfigureAwait(false);
+                var isJson = response.Content.Headers.ContentType?.MediaType == JsonType.MediaType && text != "";
+                var answer = isJson ? Json.Read(text) : new XElement("root");
+                return response.IsSuccessStatusCode ? answer : throw new ServiceBusEmulatorException(
+                    (string)answer.Element("error")?.Element("text") ?? $"the emulator responded with {(int)response.StatusCode}: {text}");
+            }
+            catch (Exception error) when (!cancellationToken.IsCancellationRequested
+                && (error is HttpRequestException || error is IOException || error is OperationCanceledException))
+            {
+                throw new ServiceBusEmulatorException($"{WhyItEnded()} ({method} {target}: {error.GetBaseException().Message})");
+            }
+        }
+
         private static ServiceBusEmulatorException NotStarted(string reason, Exception cause = null)
         {
             var settings = $"{nameof(EmulatorProcess)}.{nameof(Options)} and {EmulatorProgram.Variable}";
             return new ServiceBusEmulatorException($"the emulator did not start: {reason}; check {settings}", cause);
         }
+
+        private static string Listed(IEnumerable<string> options) => $"[{string.Join(" ", options)}]";
 
         /// <summary>A quote in an option has a backslash before it; backslashes before a quote are doubled.</summary>
         private static string Quoted(string option) => $"\"{Regex.Replace(option, "(\\\\*)(\\\\$|\")", @"$1$1\$2")}\"";
@@ -87,8 +141,7 @@ namespace ServiceBus.Testing
         private async Task WaitUntilReadyAsync(string program)
         {
             var line = process.StandardOutput.ReadLineAsync();
-            await Task.WhenAny(line, Task.Delay(StartTimeout)).ConfigureAwait(false);
-            var hasLine = line.IsCompleted;
+            var hasLine = await Task.WhenAny(line, Task.Delay(StartTimeout)).ConfigureAwait(false) == line;
             if (hasLine && line.Result?.StartsWith("{\"event\":\"ready\"", StringComparison.Ordinal) == true)
             {
                 Ready = Json.Read(line.Result);

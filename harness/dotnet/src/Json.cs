@@ -40,6 +40,7 @@ namespace ServiceBus.Testing
             : value is TimeSpan span ? Write(span.TotalSeconds)
             : value is DateTimeOffset time ? Write(time.UtcDateTime.ToString("o", CultureInfo.InvariantCulture))
             : value is byte[] bytes ? Write(new Dictionary<string, object> { ["$bytes"] = Convert.ToBase64String(bytes) })
+            : value.GetType().Namespace?.StartsWith("System.Text.Json", StringComparison.Ordinal) == true ? TextOf(value)
             : value is TextMatch match ? Write(match.Encoded)
             : value is Entity entity ? Write(entity.Properties)
             : value is Rule rule ? Write(rule.Encoded())
@@ -49,6 +50,11 @@ namespace ServiceBus.Testing
         /// <summary>The members of an object that are not null, by their names.</summary>
         internal static Dictionary<string, object> Given(object value) =>
             Members(value).Where(each => each.Value != null).ToDictionary(each => each.Key, each => each.Value);
+
+        /// <summary>The text of a <c>JsonElement</c> or <c>JsonNode</c>, whose package this library does not refer to.</summary>
+        private static string TextOf(object json) =>
+            (string)(json.GetType().GetMethod("GetRawText")?.Invoke(json, null)
+                ?? json.GetType().GetMethod("ToJsonString").Invoke(json, new object[] { null }));
 
         private static bool IsMap(object value) => value is IDictionary || value is IDictionary<string, object>;
 

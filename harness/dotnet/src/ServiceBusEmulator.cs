@@ -1,6 +1,7 @@
 using System;
 using System.Collections.Generic;
 using System.Linq;
+using System.Threading;
 using System.Threading.Tasks;
 using System.Xml.Linq;
 
@@ -17,20 +18,17 @@ namespace ServiceBus.Testing
         private static readonly string[] NoFailures = { "Ignore", "Inconclusive", "Skip", "Success" };
 
         private readonly XElement created;
+        private CancellationToken cancellation;
         private bool failed;
         private bool removed;
 
-        private ServiceBusEmulator(EmulatorProcess emulator, XElement created)
-        {
-            Emulator = emulator;
-            this.created = created;
-        }
+        private ServiceBusEmulator(XElement created) => this.created = created;
 
         /// <summary>The name of the namespace.</summary>
         public string Name => (string)created.Element("name");
 
         /// <summary>The emulator of the namespace.</summary>
-        public EmulatorProcess Emulator { get; }
+        public EmulatorProcess Emulator { get; private set; }
 
         /// <summary>The connection string for <c>ServiceBusClient</c>.</summary>
         public string ConnectionString => (string)created.Element("connection_string");
@@ -49,22 +47,26 @@ namespace ServiceBus.Testing
 
         /// <summary>
         /// Creates a namespace, which ends with <c>await using</c>. Without a topology it has that of <c>topology.json</c> beside the
-        /// tests' assemblies, else one queue, <c>queue.1</c>. Without an emulator it is in the one that all tests share.
+        /// tests' assemblies, else one queue, <c>queue.1</c>. Without an emulator it is in the one that all tests share. The token
+        /// cancels every method of the namespace, such as a wait or an assertion, but not its end.
         /// </summary>
-        public static async Task<ServiceBusEmulator> StartAsync(Topology topology = null, EmulatorProcess emulator = null)
+        public static async Task<ServiceBusEmulator> StartAsync(
+            Topology topology = null, EmulatorProcess emulator = null, CancellationToken cancellationToken = default(CancellationToken))
         {
             var declared = (topology ?? Topology.Beside())?.Encoded();
             var process = emulator ?? await EmulatorProcess.Shared.Value.ConfigureAwait(false);
-            return new ServiceBusEmulator(process, await process.AskAsync("POST", "namespaces", declared).ConfigureAwait(false));
+            var created = await process.AskAsync("POST", "namespaces", declared, cancellationToken).ConfigureAwait(false);
+            return new ServiceBusEmulator(created) { Emulator = process, cancellation = cancellationToken };
         }
 
         /// <summary>
         /// Runs a test with a namespace. Its failure is thrown with the timeline of the namespace, and is not hidden by a fault that
         /// has not fired.
         /// </summary>
-        public static async Task TestAsync(Topology topology, Func<ServiceBusEmulator, Task> test)
+        public static async Task TestAsync(
+            Topology topology, Func<ServiceBusEmulator, Task> test, CancellationToken cancellationToken = default(CancellationToken))
         {
-            var servicebus = await StartAsync(topology).ConfigureAwait(false);
+            var servicebus = await StartAsync(topology, null, cancellationToken).ConfigureAwait(false);
             try
             {
                 await test(servicebus).ConfigureAwait(false);
@@ -166,7 +168,7 @@ namespace ServiceBus.Testing
         {
             var parameters = Json.Given(query ?? new { }).Select(each => $"{each.Key}={Uri.EscapeDataString((string)each.Value)}");
             var target = $"namespaces/{Name}/{path}" + (query == null ? "" : $"?{string.Join("&", parameters)}");
-            return Emulator.AskAsync(method, target, body == null ? null : Json.Write(body));
+            return Emulator.AskAsync(method, target, body == null ? null : Json.Write(body), removed ? CancellationToken.None : cancellation);
         }
 
         /// <summary>Ends the namespace; returns the problem that fails a passed test, or null, or the timeline of a failed one.</summary>

@@ -6,6 +6,7 @@ using System.Linq;
 using System.Net;
 using System.Net.Sockets;
 using System.Text;
+using System.Threading;
 using System.Threading.Tasks;
 using Azure.Messaging.ServiceBus;
 using NUnit.Framework;
@@ -427,6 +428,36 @@ public class Namespaces
         await (await ServiceBusEmulator.StartAsync(null, emulator)).DisposeAsync();
         await emulator.StopAsync();
         Assert.That(process.WaitForExit(0) || process.HasExited);
+    }
+
+    [Test]
+    public async Task OptionsAreRefusedOnceTheEmulatorRuns()
+    {
+        await With(null, _ => Task.FromResult(0));
+        var error = await ErrorAsync(() => Task.Run(() => EmulatorProcess.Options = new[] { "--tier", "premium" }));
+        Assert.That(error, Is.StringMatching(@"^EmulatorProcess\.Options were set to \[--tier premium\], but .* before with \[\]"));
+        Assert.That(EmulatorProcess.Options, Is.Empty);
+    }
+
+    [Test]
+    public async Task ATokenCancelsWhatWaits()
+    {
+        using (var cancellation = new CancellationTokenSource())
+        {
+            var servicebus = await ServiceBusEmulator.StartAsync(null, null, cancellation.Token);
+            var wait = servicebus.WaitForReceiverAsync("queue.1", TimeSpan.FromMinutes(5));
+            cancellation.Cancel();
+            Assert.That(await FailureAsync(() => wait), Is.InstanceOf<OperationCanceledException>());
+            Assert.That(await FailureAsync(() => servicebus.ResetAsync()), Is.InstanceOf<OperationCanceledException>());
+            await servicebus.DisposeAsync();
+        }
+    }
+
+    [Test]
+    public void XunitFindsTheInterfaceOfAssertions()
+    {
+        var names = typeof(ServiceBusAssertionException).GetInterfaces().Select(each => each.Name);
+        Assert.That(names, Has.Member("IAssertionException"));
     }
 
     /// <summary>Does the same as `await using`.</summary>

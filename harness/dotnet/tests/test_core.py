@@ -25,8 +25,9 @@ NUNIT = COMPILER / "nunit.framework.dll"
 SDK = [
     AZURE / f"{name}.dll"
     for name in (
-        *("Azure.Messaging.ServiceBus", "Azure.Core", "Azure.Core.Amqp"),
-        *("Microsoft.Azure.Amqp", "Microsoft.Bcl.AsyncInterfaces", "System.ClientModel", "System.Memory.Data"),
+        *("Azure.Messaging.ServiceBus", "Azure.Core", "Azure.Core.Amqp", "Azure.Identity", "Microsoft.Azure.Amqp"),
+        *("Microsoft.Bcl.AsyncInterfaces", "Microsoft.Identity.Client", "Microsoft.Identity.Client.Extensions.Msal"),
+        *("Microsoft.IdentityModel.Abstractions", "System.ClientModel", "System.Memory.Data"),
     )
 ]
 # Versions of assemblies differ from those that they were compiled with; at run time the newest is used.

@@ -4,6 +4,7 @@ using System.Net.Security;
 using System.Security.Cryptography.X509Certificates;
 using System.Text.RegularExpressions;
 using System.Threading.Tasks;
+using Azure.Identity;
 using Azure.Messaging.ServiceBus;
 using NUnit.Framework;
 using ServiceBus.Testing;
@@ -36,6 +37,21 @@ public class Connections
                 errors == SslPolicyErrors.None || chain.ChainElements.Any(each => each.Certificate.Issuer == authority.Subject),
         };
         await using var client = new ServiceBusClient(bus.TlsConnectionString, options);
+        await SendAndReceiveAsync(client);
+    }
+
+    [Test]
+    public async Task TheEmulatorIsAManagedIdentity()
+    {
+        await using var bus = await ServiceBusEmulator.StartAsync();
+        Environment.SetEnvironmentVariable("IDENTITY_ENDPOINT", $"http://{Address(bus.AdministrationConnectionString)}/msi/token");
+        Environment.SetEnvironmentVariable("IDENTITY_HEADER", "any");
+        var options = new ServiceBusClientOptions
+        {
+            CustomEndpointAddress = new Uri($"sb://{Address(bus.TlsConnectionString)}"),
+            CertificateValidationCallback = (_, _, _, _) => true,
+        };
+        await using var client = new ServiceBusClient($"{bus.Name}.servicebus.windows.net", new DefaultAzureCredential(), options);
         await SendAndReceiveAsync(client);
     }
 

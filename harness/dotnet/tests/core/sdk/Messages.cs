@@ -1,6 +1,8 @@
 using System;
 using System.Collections.Generic;
 using System.Linq;
+using System.Text.Json;
+using System.Text.Json.Nodes;
 using System.Threading.Tasks;
 using System.Transactions;
 using Azure.Core.Amqp;
@@ -167,6 +169,21 @@ public class Messages
         await bus.AssertAbandonedAsync("queue.1", new Expected { MessageId = "7", Times = 1 });
         await processor.StopProcessingAsync();
         Assert.That(errors.Single().Exception, Is.InstanceOf<FormatException>());
+    }
+
+    [Test]
+    public async Task AssertionsTakeNodesOfSystemTextJson()
+    {
+        await using var bus = await ServiceBusEmulator.StartAsync();
+        await using var client = Sdk.Client(bus);
+        await client.CreateSender("queue.1").SendMessageAsync(new ServiceBusMessage("{\"id\":\"o-17\",\"lines\":[1,null]}"));
+        var receiver = client.CreateReceiver("queue.1");
+        await receiver.CompleteMessageAsync(await receiver.ReceiveMessageAsync());
+        var node = JsonNode.Parse("{\"id\":\"o-17\",\"lines\":[1,null]}");
+        foreach (var body in new object[] { node, node.Deserialize<JsonElement>(), new { id = node["id"], lines = node["lines"] } })
+        {
+            await bus.AssertCompletedAsync("queue.1", new Expected { BodyJson = body, Count = 1 });
+        }
     }
 
     private static Type Type(KeyValuePair<string, object> property) => property.Value?.GetType();
