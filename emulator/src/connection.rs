@@ -125,7 +125,13 @@ pub(crate) async fn serve<W: Wire>(
             }
         }
     }
-    finish(&mut wire, &mut peer, &mut withheld).await
+    let is_clean = write_rest(&mut wire, &mut peer, &mut withheld).await?;
+    // What its links hold is free before the peer has closed.
+    drop(peer);
+    match is_clean {
+        true => close(&mut wire).await,
+        false => Ok(()),
+    }
 }
 
 /// Writes as much as the stream accepts without waiting; returns whether that was everything.
@@ -219,23 +225,26 @@ async fn refuse(wire: &mut impl Wire) {
     let _ = tokio::time::timeout(CLOSE_TIMEOUT, poll_fn(|cx| wire.poll_refuse(cx))).await;
 }
 
-/// Writes the rest of the output within the close timeout and ends the stream: cleanly, unless a fault wants an abort.
-async fn finish(
+/// Writes the rest of the output within the close timeout; returns whether the stream then ends cleanly, which a fault may not
+/// want.
+async fn write_rest(
     wire: &mut LatencyTransport<impl Wire>,
     peer: &mut ClientConnection,
     withheld: &mut Withheld,
-) -> io::Result<()> {
-    let abruptly = peer.is_aborted();
+) -> io::Result<bool> {
+    let is_clean = !peer.is_aborted();
     let output = withheld.all(peer.output()).await?;
     let close_timeout = CLOSE_TIMEOUT + wire.round_trip();
-    let rest = async {
-        write_all(wire, output).await?;
-        match abruptly {
-            true => Ok(()),
-            false => poll_fn(|cx| wire.poll_close(cx)).await,
-        }
-    };
-    tokio::time::timeout(close_timeout, rest)
+    match tokio::time::timeout(close_timeout, write_all(wire, output)).await {
+        Ok(written) => written.map(|()| is_clean),
+        Err(_) => Ok(false),
+    }
+}
+
+/// Ends the stream within the close timeout.
+async fn close(wire: &mut LatencyTransport<impl Wire>) -> io::Result<()> {
+    let close_timeout = CLOSE_TIMEOUT + wire.round_trip();
+    tokio::time::timeout(close_timeout, poll_fn(|cx| wire.poll_close(cx)))
         .await
         .unwrap_or(Ok(()))
 }

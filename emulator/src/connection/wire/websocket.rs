@@ -67,6 +67,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
         self.socket.get_mut().answered();
         Poll::Ready(Ok(()))
     }
+
+    /// Ends the output after a close frame; ready when the peer has closed. Until then it may answer, and a socket that is
+    /// closed with unread input discards its output and fails the peer's write.
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let stream = self.socket.get_mut();
+        let _ = ready!(Pin::new(&mut *stream).poll_shutdown(cx));
+        let mut block = [MaybeUninit::uninit(); 4096];
+        loop {
+            let mut unread = ReadBuf::uninit(&mut block);
+            let read = ready!(Pin::new(&mut *stream).poll_read(cx, &mut unread));
+            if read.is_err() || unread.filled().is_empty() {
+                return Poll::Ready(());
+            }
+        }
+    }
 }
 
 impl<S: Unread + AsyncRead + AsyncWrite + Unpin> Unread for WebSocket<S> {
@@ -155,7 +170,8 @@ impl<S: Unread + AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
             let normal = Message::Close(Some(close(CloseCode::Normal, "")));
             let _ = self.socket.start_send_unpin(normal);
         }
-        self.socket.poll_close_unpin(cx).map_err(io_error)
+        ready!(self.socket.poll_close_unpin(cx)).map_err(io_error)?;
+        self.poll_end(cx).map(Ok)
     }
 
     fn poll_refuse(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -166,17 +182,7 @@ impl<S: Unread + AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
             }
         }
         let _ = ready!(self.socket.poll_flush_unpin(cx));
-        let stream = self.socket.get_mut();
-        let _ = ready!(Pin::new(&mut *stream).poll_shutdown(cx));
-        // Until the peer has read it and closed: closing a socket with unread input discards its output.
-        let mut block = [MaybeUninit::uninit(); 4096];
-        loop {
-            let mut unread = ReadBuf::uninit(&mut block);
-            let read = ready!(Pin::new(&mut *stream).poll_read(cx, &mut unread));
-            if read.is_err() || unread.filled().is_empty() {
-                return Poll::Ready(());
-            }
-        }
+        self.poll_end(cx)
     }
 
     fn held(&self) -> usize {
@@ -306,5 +312,21 @@ mod tests {
         }
         assert_eq!(received, sent);
         assert_eq!(server.held(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_close_waits_until_the_peer_has_answered_and_closed() {
+        let (ours, theirs) = duplex(1000);
+        let mut server = WebSocket::new(ours, Bytes::new()).await;
+        let mut client = WebSocketStream::from_raw_socket(theirs, Role::Client, None).await;
+
+        let closed = poll_fn(|cx| server.poll_close(cx)).now_or_never();
+        assert!(closed.is_none(), "an answer would find no socket");
+        let read = client.next().await.expect("it goes on");
+        assert!(read.expect("it is a frame").is_close());
+        client.flush().await.expect("the answer can be sent");
+        drop(client);
+        let closed = timeout(DEADLINE, poll_fn(|cx| server.poll_close(cx)));
+        closed.await.expect("in time").expect("it is closed");
     }
 }

@@ -245,5 +245,6 @@ fn a_stop_sends_a_close_over_a_websocket() {
     let mut peer = Peer::open_over(stream, &Open::default());
     let stopping = std::thread::spawn(move || bus.stop());
     assert_eq!(peer.closed().condition, "amqp:connection:forced");
+    drop(peer);
     stopping.join().expect("the emulator stops");
 }
