@@ -63,7 +63,8 @@ pub(crate) fn message_refusal(error: &MessageError) -> ServiceError {
         MessageError::TooLong { .. }
         | MessageError::IllegalProperty { .. }
         | MessageError::PropertyName
-        | MessageError::ScheduledTime => Condition::ArgumentError,
+        | MessageError::ScheduledTime
+        | MessageError::PartitionKey(_) => Condition::ArgumentError,
     };
     ServiceError::new(condition, format!("The message was refused: {error}."))
 }

@@ -133,9 +133,24 @@ pub(crate) fn check_known(key: &[u8], value: &[u8]) -> Result<(), MessageError> 
             let known = matches!(value, Value::Null | Value::Timestamp(_));
             known.then_some(()).ok_or(MessageError::ScheduledTime)
         }
-        Some(PARTITION_KEY) => limits::check_id("partition key", value),
-        Some(VIA_PARTITION_KEY) => limits::check_id("via partition key", value),
+        Some(PARTITION_KEY) => check_partition_key("partition key", PARTITION_KEY, value),
+        Some(VIA_PARTITION_KEY) => {
+            check_partition_key("via partition key", VIA_PARTITION_KEY, value)
+        }
         _ => Ok(()),
+    }
+}
+
+/// Checks a partition key: the SDKs for .NET, Java, Go and Rust cast those that they receive (wire.md §7.1).
+fn check_partition_key(
+    what: &'static str,
+    name: &'static str,
+    value: &[u8],
+) -> Result<(), MessageError> {
+    let is_string = matches!(Reader::new(value).value()?, Value::Null | Value::String(_));
+    match is_string {
+        true => limits::check_id(what, value),
+        false => Err(MessageError::PartitionKey(name)),
     }
 }
 

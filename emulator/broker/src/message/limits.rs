@@ -138,4 +138,7 @@ pub enum MessageError {
     /// The scheduled enqueue time is not an instant.
     #[error("the annotation x-opt-scheduled-enqueue-time must be a timestamp")]
     ScheduledTime,
+    /// A partition key is not a string.
+    #[error("the annotation {0} must be a string")]
+    PartitionKey(&'static str),
 }

@@ -58,6 +58,16 @@ fn the_partition_key_is_an_annotation() {
 }
 
 #[test]
+fn a_partition_key_is_a_string() {
+    for name in ["x-opt-partition-key", "x-opt-via-partition-key"] {
+        for other in [encoded(|out| out.long(5)), symbol("p"), list(&[])] {
+            let refused = parse(annotated(&[&symbol(name), &other])).unwrap_err();
+            assert_eq!(refused, MessageError::PartitionKey(name));
+        }
+    }
+}
+
+#[test]
 fn the_scheduled_time_is_an_annotation() {
     assert_eq!(parse(scheduled(5)).unwrap().scheduled_at(), at(5));
     assert_eq!(parse(scheduled(NOT_SET)).unwrap().scheduled_at(), None);
