@@ -78,7 +78,7 @@ impl Call<'_> {
                     );
                     return Err(Refusal::bad_request("BadRequest", text));
                 }
-                self.describe(name, shown);
+                self.describe(name, shown, self.head.method == "PUT");
                 Ok(show(&namespace))
             }
             "DELETE" => {
@@ -182,11 +182,15 @@ impl Call<'_> {
         Ok(shown)
     }
 
-    fn describe(&self, name: &str, shown: Vec<(&'static str, Value)>) {
+    /// Keeps what a namespace shows. A PUT replaces all but the location, which never changes without a value.
+    fn describe(&self, name: &str, shown: Vec<(&'static str, Value)>, replaces: bool) {
         let mut described = self.shared.resources.described.lock();
         let own = described
             .entry(name.to_ascii_lowercase())
             .or_insert_with(|| object([]));
+        if let Some(own) = own.as_object_mut().filter(|_| replaces) {
+            own.retain(|key, _| key == "location");
+        }
         for (key, value) in shown {
             own[key] = value;
         }

@@ -143,6 +143,11 @@ fn namespaces_are_created_tagged_and_deleted_by_arm() {
         (&shown["location"], &shown["tags"]["team"]),
         (&json!("northeurope"), &json!("bank"))
     );
+    let (_, shown) = manager.at("PUT", &path, Some(json!({"properties": {}})));
+    assert_eq!(
+        (&shown["location"], &shown["tags"]),
+        (&json!("northeurope"), &json!({}))
+    );
     let (_, list) = manager.at(
         "GET",
         &format!("{SUBSCRIPTION}/providers/Microsoft.ServiceBus/namespaces?{VERSION}"),
