@@ -79,8 +79,14 @@ pub fn read(
     let is_client = written
         .iter()
         .find(|(key, _)| key.eq_ignore_ascii_case(IS_CLIENT));
-    if is_client.is_some_and(|(_, value)| read_flag(value) == Some(false)) {
-        read.description.client = before.client.clone();
+    match is_client.and_then(|(_, value)| read_flag(value)) {
+        Some(false) => read.description.client = before.client.clone(),
+        Some(true) if kind == EntityKind::Subscription && tier != Tier::Premium => {
+            let message = "true is not allowed; allowed: false: only premium namespaces have \
+                           subscriptions of JMS clients";
+            read.refuse(IS_CLIENT, message.to_owned());
+        }
+        _ => {}
     }
     read.check_size(kind, &before, tier);
     read.check_window(kind, &before);
@@ -346,7 +352,9 @@ mod tests {
             show_client(&client).1,
             json!({"clientId": "desk", "isDurable": true, "isShared": true})
         );
-        assert_eq!(read(own, Tier::Standard).description.client, None);
+        let elsewhere = read(own, Tier::Standard);
+        assert_eq!(elsewhere.description.client, None);
+        assert_eq!(elsewhere.wrong[0].0, "isClientAffine");
         let none = json!({"clientAffineProperties": {}, "isClientAffine": false});
         assert_eq!(read(none, Tier::Premium).description.client, None);
         let wrong = json!({"clientAffineProperties": {"isDurable": "perhaps"}});

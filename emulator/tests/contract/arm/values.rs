@@ -59,6 +59,18 @@ fn a_subscription_that_terraform_writes_without_a_client_has_none() {
 }
 
 #[test]
+fn a_standard_namespace_refuses_the_subscription_of_a_jms_client() {
+    let manager = with_subscription();
+    let body = Some(json!({"properties": {"isClientAffine": true}}));
+    let (status, refusal) = manager.ask("PUT", "/topics/t/subscriptions/j", body);
+    assert_eq!(status, 400);
+    assert_contains(
+        &refusal["error"]["message"].to_string(),
+        "only premium namespaces",
+    );
+}
+
+#[test]
 fn a_namespace_shows_what_it_was_given() {
     let manager = Manager::with_queues(&["q"]);
     let path = format!("{GROUP}/providers/Microsoft.ServiceBus/namespaces/premium-1?{VERSION}");
