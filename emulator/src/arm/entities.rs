@@ -272,11 +272,8 @@ fn properties_of(namespace: &Namespace, entity: &SharedEntity) -> Value {
         } else {
             counts.dead_letter
         };
-        let all = counts.active
-            + dead_letters
-            + counts.scheduled
-            + counts.transfer
-            + counts.transfer_dead_letter;
+        // As in the administration API.
+        let all = counts.active + dead_letters + counts.scheduled;
         shown.insert("sizeInBytes".to_owned(), locked.whole_size().into());
         shown.insert(
             "countDetails".to_owned(),

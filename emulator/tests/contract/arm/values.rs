@@ -71,6 +71,18 @@ fn a_standard_namespace_refuses_the_subscription_of_a_jms_client() {
 }
 
 #[test]
+fn failed_transfers_are_not_in_the_message_count() {
+    let manager = Manager::with_queues(&["q", "target"]);
+    manager.put("/queues/q", json!({"forwardTo": "target"}));
+    assert_eq!(manager.ask("DELETE", "/queues/target", None).0, 200);
+    manager.0.client().send_to("q", &Message::new("m"));
+    let shown = manager.get("/queues/q");
+    let counts = &shown["properties"]["countDetails"];
+    assert_eq!(counts["transferDeadLetterMessageCount"], 1);
+    assert_eq!(shown["properties"]["messageCount"], 0);
+}
+
+#[test]
 fn a_namespace_shows_what_it_was_given() {
     let manager = Manager::with_queues(&["q"]);
     let path = format!("{GROUP}/providers/Microsoft.ServiceBus/namespaces/premium-1?{VERSION}");
