@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::broker_side;
+use crate::dotnet;
 use crate::environment::{self, Language};
 use crate::go;
 use crate::interpreter::{self, Environment};
@@ -52,6 +53,8 @@ pub(crate) enum Sdk {
     Go,
     /// `azure-messaging-servicebus`.
     Java,
+    /// `Azure.Messaging.ServiceBus`.
+    DotNet,
     /// Clients of JMS (`jms`), and Artemis beside them.
     Jms,
     /// The same for `javax.jms`.
@@ -64,6 +67,7 @@ impl Sdk {
         match self {
             Self::Go => go::UNSUPPORTED.contains(&case),
             Self::Java => java::UNSUPPORTED.contains(&case),
+            Self::DotNet => dotnet::UNSUPPORTED.contains(&case),
             Self::PythonBlocking
             | Self::PythonAsynchronous
             | Self::PythonBlocking714
@@ -90,6 +94,7 @@ impl Sdk {
                 process::Command::new(environment::go(&environment::ready(Language::Go).await?))
             }
             Self::Java => java::command(&environment::ready(Language::Java).await?),
+            Self::DotNet => dotnet::command(&environment::ready(Language::DotNet).await?),
             Self::Jms => jms::command(&environment::ready(Language::Jms).await?),
             Self::JmsJavax => jms::command(&environment::ready(Language::JmsJavax).await?),
         })

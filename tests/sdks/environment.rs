@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
+use crate::dotnet;
 use crate::frameworks::environments::{Framework, make_framework, make_go_cloud, make_shop};
 
 /// An installer that takes longer is stuck.
@@ -47,6 +48,8 @@ pub(crate) enum Language {
     Go,
     /// Java: the program itself, compiled, beside the SDK's libraries.
     Java,
+    /// .NET: the program itself, compiled, beside the SDK's assemblies.
+    DotNet,
     /// JMS, in Java: the same, for `jakarta.jms`.
     Jms,
     /// The same for `javax.jms`.
@@ -61,6 +64,12 @@ pub(crate) enum Language {
 ///
 /// Panics with what to install when the environment cannot be made.
 pub(crate) async fn ready(language: Language) -> Option<PathBuf> {
+    if let Language::DotNet = language
+        && !cfg!(all(target_os = "linux", target_arch = "x86_64"))
+    {
+        note(language, "skipped: the packages are for Linux on x86-64");
+        return None;
+    }
     if is_optional(language) {
         note(language, "skipped: named in SERVICEBUS_SKIP_SDKS");
         return None;
@@ -132,7 +141,8 @@ pub(crate) fn scripts(language: Language) -> PathBuf {
             | Language::Proton
             | Language::JavaScript
             | Language::Go
-            | Language::Java) => other.name().into(),
+            | Language::Java
+            | Language::DotNet) => other.name().into(),
         })
 }
 
@@ -148,6 +158,7 @@ impl Language {
             Self::JavaScriptBeta => "javascript-beta",
             Self::Go => "go",
             Self::Java => "java",
+            Self::DotNet => "dotnet",
             Self::Jms => "java-jms",
             Self::JmsJavax => "java-jms-javax",
             Self::Framework(framework) => framework.name(),
@@ -163,6 +174,7 @@ impl Language {
                 files.extend(sources(&scripts(self), "go"));
             }
             Self::Java => files.extend(sources(&scripts(self).join("src").join("cases"), "java")),
+            Self::DotNet => files.extend(sources(&scripts(self), "cs")),
             Self::Jms | Self::JmsJavax => files.extend(jms_sources()),
             Self::Framework(framework) => {
                 files.extend(framework.sources());
@@ -184,6 +196,9 @@ impl Language {
         if let Self::Framework(framework) = self {
             return framework.pins();
         }
+        if let Self::DotNet = self {
+            return dotnet::toolchain();
+        }
         scripts(self).join(match self {
             Self::Python | Self::Az | Self::Proton => "requirements.txt",
             Self::Python714 => "requirements-7.14.txt",
@@ -191,7 +206,7 @@ impl Language {
             Self::JavaScriptNewestAmqp => "newest-amqp/package-lock.json",
             Self::JavaScriptBeta => "beta/package-lock.json",
             Self::Java | Self::Jms | Self::JmsJavax => "pom.xml",
-            Self::Go | Self::Framework(_) => "go.sum",
+            Self::Go | Self::DotNet | Self::Framework(_) => "go.sum",
         })
     }
 
@@ -209,6 +224,9 @@ impl Language {
             Self::Go => "`go` (1.25 or newer)",
             Self::Java | Self::Jms | Self::JmsJavax => {
                 "a JDK (`java` and `javac`, 17 or newer) and Maven (`mvn`)"
+            }
+            Self::DotNet => {
+                "`npm`, `python3` (3.10 or newer) and `mcs`, the C# compiler of Mono (Debian's `mono-devel`)"
             }
             Self::Framework(framework) => framework.needs(),
         }
@@ -291,6 +309,10 @@ async fn try_to_make(language: Language, directory: &Path) -> Result<(), String>
             make_javascript(language, directory).await
         }
         Language::Go => make_go(directory).await,
+        Language::DotNet => {
+            let mut compile = dotnet::compile(directory, &sources(&scripts(language), "cs"));
+            install(language, &mut compile).await
+        }
         Language::Java => make_java(Language::Java, directory, &[]).await,
         Language::Jms | Language::JmsJavax => make_jms(language, directory).await,
         Language::Framework(Framework::GoCloud) => make_go_cloud(directory).await,

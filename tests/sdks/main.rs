@@ -1,9 +1,9 @@
 //! Other languages' SDKs against the emulator: `azure-servicebus` for Python, blocking and asynchronous,
-//! `@azure/service-bus` for JavaScript, `azservicebus` for Go and `azure-messaging-servicebus` for Java, as their
-//! registries publish them. Beside them Proton, a plain AMQP client, through which the matrix of `tests/fidelity`
-//! passes, and which works in transactions.
+//! `@azure/service-bus` for JavaScript, `azservicebus` for Go, `azure-messaging-servicebus` for Java, as their
+//! registries publish them, and `Azure.Messaging.ServiceBus` for .NET, from a package of npm. Beside them Proton, a plain
+//! AMQP client, through which the matrix of `tests/fidelity` passes, and which works in transactions.
 //!
-//! A case is a function (in `python/cases`, `javascript/cases`, `go`, `java`) that asserts what its SDK sees. Every case
+//! A case is a function (in `python/cases`, `javascript/cases`, `go`, `java`, `dotnet`) that asserts what its SDK sees. Every case
 //! has a namespace of its own; those of an SDK share a process (`interpreter`), but for receivers that die with a message
 //! locked (`detach.dropped`), which are processes within a case, and Java's `connection.closes`, which looks at all
 //! threads of its process. When a case has passed, the broker's record is judged too. The cases of one topic are one
@@ -19,13 +19,14 @@
 //! in `resources`: `azure-mgmt-servicebus`, `@azure/arm-servicebus` and `az`.
 //!
 //! The environments are made under `target/sdks` by whichever test comes first, with the pinned
-//! versions beside the scripts; that needs `python3`, `node` and `npm`, `go`, a JDK and `mvn`, and a C compiler for Proton.
-//! Where one is missing its tests fail, unless `SERVICEBUS_SKIP_SDKS` (`python`, `javascript`, `go`, `java`, `az`,
-//! `proton`, `celery`, `gocloud`, `spring`, `camel` or several, with commas) says that they may be left out.
+//! versions beside the scripts; that needs `python3`, `node` and `npm`, `go`, a JDK and `mvn`, `mcs` for .NET, and a C compiler for
+//! Proton. Where one is missing its tests fail, unless `SERVICEBUS_SKIP_SDKS` (`python`, `javascript`, `go`, `java`,
+//! `dotnet`, `az`, `proton`, `celery`, `gocloud`, `spring`, `camel` or several, with commas) says that they may be left out.
 
 #[macro_use]
 mod cases;
 mod connecting;
+mod dotnet;
 mod frameworks;
 mod go;
 mod identity;

@@ -21,6 +21,7 @@ smoke_of! {
     javascript: JavaScript,
     go: Go,
     java: Java,
+    dotnet: DotNet,
 }
 
 const CASES: [(Settings, &[&str]); 5] = [

@@ -1,10 +1,9 @@
 """The same tests with .NET 9, NUnit 3, the C# compiler of Roslyn and Azure.Messaging.ServiceBus, and tests of that SDK. The
 snippets of the README are compiled as they are.
 
-`SERVICEBUS_DOTNET` names the directory that `harness/dotnet/core` fills, and `DOTNET_ROOT` the one for the runtime.
+`SERVICEBUS_DOTNET` names the directory of the toolchain.
 """
 
-import json
 import os
 import shutil
 import subprocess
@@ -15,61 +14,12 @@ from pathlib import Path
 import test_package
 from test_package import HERE, SNIPPETS
 
-DIRECTORY = Path(os.environ["SERVICEBUS_DOTNET"])
-AZURE = DIRECTORY / "azure/dist"
-COMPILER = DIRECTORY / "compiler"
-ROOT = Path(os.environ["DOTNET_ROOT"])
-FRAMEWORK = "Microsoft.NETCore.App"
-NUNIT = COMPILER / "nunit.framework.dll"
-# With what it depends on; .NET 9 has the rest.
-SDK = [
-    AZURE / f"{name}.dll"
-    for name in (
-        *("Azure.Messaging.ServiceBus", "Azure.Core", "Azure.Core.Amqp", "Azure.Identity", "Microsoft.Azure.Amqp"),
-        *("Microsoft.Bcl.AsyncInterfaces", "Microsoft.Identity.Client", "Microsoft.Identity.Client.Extensions.Msal"),
-        *("Microsoft.IdentityModel.Abstractions", "System.ClientModel", "System.Memory.Data"),
-    )
-]
-# Versions of assemblies differ from those that they were compiled with; at run time the newest is used.
-OPTIONS = ["-warnaserror", "-nowarn:CS1701,CS1702"]
+sys.path.insert(0, str(HERE.parent))
+from toolchain import Toolchain
 
-
-def install_runtime() -> str:
-    """Arranges the runtime, which the package has beside its program, as .NET installs it; returns its version."""
-    manifest = json.loads((AZURE / "azmcp.deps.json").read_text())
-    target = manifest["runtimeTarget"]["name"]
-    pack = next(name for name in manifest["targets"][target] if name.startswith(f"runtimepack.{FRAMEWORK}."))
-    files = manifest["targets"][target][pack]
-    version = pack.split("/")[1]
-    shutil.rmtree(ROOT, ignore_errors=True)
-    framework = ROOT / "shared" / FRAMEWORK / version
-    framework.mkdir(parents=True)
-    for name in [*files["runtime"], *files["native"]]:
-        (framework / name).symlink_to(AZURE / name)
-    kept = {"targets": {target: {pack: files}}, "libraries": {pack: manifest["libraries"][pack]}}
-    (framework / f"{FRAMEWORK}.deps.json").write_text(json.dumps({"runtimeTarget": {"name": target}, **kept}))
-    host = ROOT / "host/fxr" / version
-    host.mkdir(parents=True)
-    (host / "libhostfxr.so").symlink_to(AZURE / "libhostfxr.so")
-    return version
-
-
-VERSION = install_runtime()
-REFERENCES = [f"-r:{file}" for file in (ROOT / "shared" / FRAMEWORK / VERSION).glob("*.dll") if file.name != "mscorlib.dll"]
-
-
-def write_host(directory: Path, name: str, assembly: str) -> Path:
-    """A program that runs an assembly beside it: the package's, with that name in place of its own assembly's."""
-    config = {"runtimeOptions": {"framework": {"name": FRAMEWORK, "version": VERSION}}}
-    (directory / f"{name}.runtimeconfig.json").write_text(json.dumps(config))
-    own, other = (text.encode().ljust(64, b"\0") for text in ("azmcp.dll", assembly))
-    program = directory / name
-    program.write_bytes((AZURE / "azmcp").read_bytes().replace(own, other))
-    program.chmod(0o755)
-    return program
-
-
-COMPILE = write_host(COMPILER, "compile", "compile.dll")
+TOOLCHAIN = Toolchain(Path(os.environ["SERVICEBUS_DOTNET"]))
+SDK = TOOLCHAIN.sdk
+os.environ.update(TOOLCHAIN.environment())
 
 
 class Core(test_package.Library):
@@ -77,9 +27,9 @@ class Core(test_package.Library):
 
     def setUp(self) -> None:
         super().setUp()
-        for file in (NUNIT, *SDK):
+        for file in (TOOLCHAIN.nunit, *SDK):
             shutil.copy(file, self.output)
-        self.RUN = [str(write_host(self.output, "Waiting", "Waiting.exe"))]
+        self.RUN = [str(TOOLCHAIN.write_host(self.output, "Waiting", "Waiting.exe"))]
 
     def test_the_sources_compile_in_each_version_of_csharp(self) -> None:
         for version in ("7.3", "8", "9", "10", "preview"):
@@ -117,17 +67,13 @@ class Core(test_package.Library):
 
     def nunit(self, name: str) -> str:
         compile("exe", "10", self.output / "Run.dll", HERE / "core/Run.cs")
-        run = write_host(self.output, "Run", "Run.dll")
+        run = TOOLCHAIN.write_host(self.output, "Run", "Run.dll")
         ended = subprocess.run([run, name], cwd=self.output, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         return ended.stdout
 
 
 def compile(kind: str, version: str, output: Path, *arguments: str | Path) -> None:
-    options = [*OPTIONS, f"-target:{kind}", f"-langversion:{version}", f"-out:{output}"]
-    command = [COMPILE, *options, *REFERENCES, f"-r:{NUNIT}", *arguments]
-    ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if ended.returncode != 0:
-        raise AssertionError(ended.stdout)
+    TOOLCHAIN.compile(kind, version, output, f"-r:{TOOLCHAIN.nunit}", *arguments)
 
 
 if __name__ == "__main__":
