@@ -9,7 +9,7 @@ mod edit;
 mod encode;
 mod limits;
 mod properties;
-mod sections;
+pub(crate) mod sections;
 mod stored_body;
 
 use std::borrow::Cow;

@@ -41,11 +41,12 @@ internal static class Topics
             Subject = subject, ApplicationProperties = { ["price"] = price, ["region"] = region },
         };
         await bus.SendTogether(
-            "prices", Price("text", "5"), Price("float", 9.5), new("none"), Of("eu", "changed", 20), Of("EU", "changed", 20),
-            Of("eu", "new", 10));
+            "prices", Price("text", "5"), Price("float", 9.5), Price("exact", 9.99m), Price("dear", 10.01m), new("none"),
+            Of("eu", "changed", 20), Of("EU", "changed", 20), Of("eu", "new", 10));
         foreach (var (subscription, expected) in new[]
         {
-            ("all", new[] { "text", "float", "none", "eu", "EU", "eu" }), ("cheap", new[] { "float" }), ("eu", new[] { "eu" }),
+            ("all", new[] { "text", "float", "exact", "dear", "none", "eu", "EU", "eu" }),
+            ("cheap", new[] { "float", "exact" }), ("eu", new[] { "eu" }),
         })
         {
             var receiver = bus.Subscriber("prices", subscription, deletes: true);

@@ -3,13 +3,16 @@
 //! The width of a number is dropped, since C# would promote it; its kind is kept: a string is never a number. Instants and
 //! spans count ticks of 100 ns, like .NET's `com.microsoft:datetime-offset` and `com.microsoft:timespan`.
 //!
-//! IEEE 754 decimals with a binary integer significand in 32, 64 or 128 bits, as .NET encodes its `decimal`, become the
-//! nearest double: constants of the language are doubles, and C# has no operator between the two.
+//! IEEE 754 decimals with a binary integer significand in 32, 64 or 128 bits become the nearest double: constants of the
+//! language are doubles, and C# has no operator between the two. So do those of 128 bits in the layout of Microsoft's library,
+//! which all messages have ([`crate::message::sections`]).
 
 use std::borrow::Cow;
 
 use servicebus_codec::{DecodeError, Descriptor, Reader, Writer};
 use uuid::Uuid;
+
+use crate::message::sections::EXPONENTS;
 
 /// Ticks in a millisecond.
 pub(crate) const TICKS: i64 = 10_000;
@@ -297,7 +300,11 @@ pub(crate) fn decode(encoded: &[u8]) -> Option<f64> {
         // The other form has only significands out of range, infinities and NaN.
         return None;
     }
-    let exponent = (bits >> exponent_place & ((1 << exponent_bits) - 1)) as i32 - bias;
+    let mut exponent = (bits >> exponent_place & ((1 << exponent_bits) - 1)) as i32 - bias;
+    if bits >> 120 & 0x7f == u128::from(EXPONENTS.1) {
+        // IEEE 754 would have less than the smallest double there.
+        exponent += i32::from(EXPONENTS.0 - EXPONENTS.1) << 7;
+    }
     let significand = bits & ((1 << exponent_place) - 1);
     let sign = if bits >> (width - 1) == 1 { "-" } else { "" };
     // Converted through text, because scaling by powers of ten in binary would round twice.
@@ -316,6 +323,19 @@ mod tests {
         assert_eq!(decode(&decimal64), Some(-2.5));
         let decimal128 = [&[0x94][..], &(6174_u128 << 113 | 1999).to_be_bytes()].concat();
         assert_eq!(decode(&decimal128), Some(19.99));
+    }
+
+    /// 12.5, -1 and 10⁻²⁸, as .NET writes them.
+    #[test]
+    fn decimals_of_microsofts_layout_become_doubles() {
+        let decimal = |first: [u8; 2], last: u8| {
+            let significand = u128::from(last).to_be_bytes();
+            decode(&[&[0x94][..], &first, &significand[2..]].concat())
+        };
+        assert_eq!(decimal([0x0c, 0x3e], 125), Some(12.5));
+        assert_eq!(decimal([0x8c, 0x40], 1), Some(-1.0));
+        assert_eq!(decimal([0x0c, 0x08], 1), Some(1e-28));
+        assert_eq!(decimal([0x0c, 0x40], 0), Some(0.0));
     }
 
     #[test]

@@ -301,7 +301,7 @@ pub(crate) fn split_batch(payload: &Bytes) -> Result<Vec<Range<usize>>, MessageE
 const DECIMAL128: u8 = 0x94;
 /// The upper seven bits of the exponents that Microsoft's layout can represent, with their bias of 6,176: in IEEE 754 after
 /// the sign, and in that layout.
-const EXPONENTS: (u8, u8) = (0x30, 0x0c);
+pub(crate) const EXPONENTS: (u8, u8) = (0x30, 0x0c);
 
 /// Returns whether an encoded value is a decimal that must be [rewritten](rewrite). All others stay bit for bit.
 pub(crate) fn is_ieee(value: &[u8]) -> bool {
