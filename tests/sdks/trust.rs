@@ -1,5 +1,5 @@
-//! What the TLS of other languages makes of the kept authority's name constraints: Python's and Node's is OpenSSL's, and
-//! Java's its own; and Java's trust store. The emulator itself issues nothing beyond them; here a thief of the key does.
+//! What the TLS of other languages makes of the kept authority's name constraints: Python's, Node's and .NET's is OpenSSL's,
+//! and Java's its own; and Java's trust store. The emulator itself issues nothing beyond them; here a thief of the key does.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -10,6 +10,7 @@ use servicebus_emulator::auth::Key;
 use servicebus_emulator::{ClientSettings, Emulator, Options, TlsOptions};
 use tokio::process::Command;
 
+use crate::dotnet;
 use crate::environment::{self, Language};
 use crate::java;
 
@@ -43,6 +44,19 @@ async fn javascript() {
         let mut command = Command::new("node");
         command.arg(&script);
         command
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn dotnet() {
+    let Some(environment) = environment::ready(Language::DotNet).await else {
+        return;
+    };
+    const REFUSAL: &str = "The remote certificate is invalid because of errors in the certificate chain: \
+                           HasNotPermittedNameConstraint";
+    assert_handshakes("dotnet", Some(REFUSAL), || {
+        Command::from(dotnet::command(&environment))
     })
     .await;
 }

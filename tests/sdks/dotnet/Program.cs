@@ -25,7 +25,8 @@ using System.Text.Json;
 /// The environment is a case's own: SERVICEBUS_CONNECTION_STRING, SERVICEBUS_CONTROL_URL (the namespace's part of the control
 /// API), SERVICEBUS_EXPIRY, SERVICEBUS_LOCKS_ON_DETACH, SERVICEBUS_CA_FILE and SERVICEBUS_TRANSPORT with its companion; for
 /// administration clients also SERVICEBUS_ADMIN_CONNECTION_STRING. The requests decide how many cases run side by side. The
-/// process ends with its standard input. No case blocks a thread, since the SDK continues it on the one that reads its connection.
+/// process ends with its standard input. With arguments it is a process within a test (<c>Detach</c>, <c>Handshake</c>). No case
+/// blocks a thread, since the SDK continues it on the one that reads its connection.
 /// </summary>
 internal static class Program
 {
@@ -33,7 +34,12 @@ internal static class Program
 
     private static async Task Main(string[] arguments)
     {
-        if (arguments.Length > 0)
+        if (arguments.Length == 4)
+        {
+            await Handshake.Perform(arguments[0], arguments[1], arguments[2], arguments[3]);
+            return;
+        }
+        if (arguments.Length == 1)
         {
             var variables = Environment.GetEnvironmentVariables().Cast<DictionaryEntry>();
             await Detach.Die(new Bus(variables.ToDictionary(each => $"{each.Key}", each => $"{each.Value}")), arguments[0]);
