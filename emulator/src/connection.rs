@@ -110,10 +110,7 @@ pub(crate) async fn serve<W: Wire>(
                 Ok(StreamProgress::Read(0)) => break,
                 Ok(StreamProgress::Read(read)) => more = read >= READ_TURN,
                 Ok(StreamProgress::Wrote) => {}
-                Err(error) => {
-                    refuse(&mut wire).await;
-                    return Err(error);
-                }
+                Err(error) => return refuse(&mut wire, Err(error)).await,
             },
             () = wake_handle.woken() => {}
             // The socket has accepted output: postponed work has room, and no other event reports that.
@@ -128,10 +125,7 @@ pub(crate) async fn serve<W: Wire>(
     let is_clean = write_rest(&mut wire, &mut peer, &mut withheld).await?;
     // What its links hold is free before the peer has closed.
     drop(peer);
-    match is_clean {
-        true => close(&mut wire).await,
-        false => Ok(()),
-    }
+    close(&mut wire, is_clean).await
 }
 
 /// Writes as much as the stream accepts without waiting; returns whether that was everything.
@@ -208,8 +202,7 @@ async fn write_and_refuse(
     let output = withheld.all(peer.output()).await?;
     // A peer that does not read gets only what its socket buffer takes.
     let _ = tokio::time::timeout(CLOSE_TIMEOUT, write_all(wire, output)).await;
-    refuse(wire).await;
-    Ok(())
+    refuse(wire, Ok(())).await
 }
 
 async fn write_all(wire: &mut impl Wire, output: [&mut Output; 2]) -> io::Result<()> {
@@ -219,10 +212,11 @@ async fn write_all(wire: &mut impl Wire, output: [&mut Output; 2]) -> io::Result
     Ok(())
 }
 
-/// Reports what was wrong with the input, within the close timeout.
-async fn refuse(wire: &mut impl Wire) {
+/// Reports what was wrong with the input, within the close timeout; returns `result`.
+async fn refuse(wire: &mut impl Wire, result: io::Result<()>) -> io::Result<()> {
     // A peer that does not read misses the report.
     let _ = tokio::time::timeout(CLOSE_TIMEOUT, poll_fn(|cx| wire.poll_refuse(cx))).await;
+    result
 }
 
 /// Writes the rest of the output within the close timeout; returns whether the stream then ends cleanly, which a fault may not
@@ -241,8 +235,11 @@ async fn write_rest(
     }
 }
 
-/// Ends the stream within the close timeout.
-async fn close(wire: &mut LatencyTransport<impl Wire>) -> io::Result<()> {
+/// Ends the stream within the close timeout: cleanly, or by closing the socket.
+async fn close(wire: &mut LatencyTransport<impl Wire>, is_clean: bool) -> io::Result<()> {
+    if !is_clean {
+        return Ok(());
+    }
     let close_timeout = CLOSE_TIMEOUT + wire.round_trip();
     tokio::time::timeout(close_timeout, poll_fn(|cx| wire.poll_close(cx)))
         .await
