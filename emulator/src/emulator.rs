@@ -79,7 +79,7 @@ impl Emulator {
             endpoints,
             shared: Arc::new(share(options, endpoints, common)?),
         };
-        let control = Control::new(Arc::clone(&started.shared), server::open);
+        let control = started.control();
         for namespace in namespaces {
             control.create(namespace)?;
         }
@@ -97,6 +97,24 @@ impl Emulator {
     /// Returns the namespaces with their connection strings.
     pub fn namespaces(&self) -> Vec<NamespaceInfo> {
         self.shared.namespaces.list()
+    }
+
+    /// Creates a namespace with the entities that `topology` declares, as `PUT /$emulator/v1/namespaces/{name}` does with the
+    /// same JSON as its body. The error is the text of the refusal.
+    pub async fn create_namespace(
+        &self,
+        name: &str,
+        topology: String,
+    ) -> Result<NamespaceInfo, String> {
+        let created = self.control().create_declared(name, topology).await;
+        self.once_committed(created).await
+    }
+
+    /// Removes a namespace with its entities, as `DELETE /$emulator/v1/namespaces/{name}` does. The error is the text of the
+    /// refusal.
+    pub async fn remove_namespace(&self, name: &str) -> Result<(), String> {
+        let removed = self.control().remove(name).await;
+        self.once_committed(removed).await
     }
 
     /// Returns the PEM file with the certificates that clients must trust. `None` before the certificates are created, and
@@ -176,6 +194,19 @@ impl Emulator {
         self.shared.listeners.abort();
         self.shared.listeners.stop().await;
         self.close_store().await;
+    }
+
+    pub(crate) fn control(&self) -> Control {
+        Control::new(Arc::clone(&self.shared), server::open)
+    }
+
+    /// Returns the result of a change once the change is in the data directory, if there is one.
+    async fn once_committed<T>(&self, changed: Result<T, String>) -> Result<T, String> {
+        if let Some(store) = &self.shared.namespaces.store {
+            let written = store.flush().await;
+            written.map_err(|failed| failed.to_string())?;
+        }
+        changed
     }
 
     async fn close_store(&self) {

@@ -39,6 +39,7 @@ use axum::routing::any;
 use futures_util::future::Either;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
+use servicebus_control_api::NamespaceInfo;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
@@ -169,6 +170,22 @@ impl Control {
         let creation = namespaces.begin(permit);
         let created = creation.finish(config, |address| self.listen(address));
         created.map(drop).map_err(|error| error.at_start(name))
+    }
+
+    /// Creates a namespace, as a request with this name and body does. The error is the text of the refusal.
+    pub(crate) async fn create_declared(
+        self,
+        name: &str,
+        body: String,
+    ) -> Result<NamespaceInfo, String> {
+        let created = namespaces::create_named(self, name.to_owned(), body).await;
+        created.map_err(|error| error.to_text())
+    }
+
+    /// Removes a namespace, as a request with this name does. The error is the text of the refusal.
+    pub(crate) async fn remove(&self, name: &str) -> Result<(), String> {
+        let removed = namespaces::remove_named(&self.shared, name).await;
+        removed.map_err(|error| error.to_text())
     }
 
     /// Opens listeners at a namespace's own address; `None` where other listeners cover it.

@@ -2,16 +2,14 @@
 //! supplies. Everything behind the listeners is the same as in production.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::clock::WallClock;
 use crate::emulator::Emulator;
-use crate::http::Control;
 use crate::options::{Endpoints, Options, StartError};
-use crate::server::{self, simulated};
+use crate::server::simulated;
 
 impl Emulator {
     /// Starts an emulator without sockets, whose wall clock begins at `wall`.
@@ -40,7 +38,7 @@ impl Emulator {
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         from: SocketAddr,
     ) {
-        let router = Control::new(Arc::clone(&self.shared), server::open).router();
+        let router = self.control().router();
         simulated::serve(&self.shared, router, stream, from, self.endpoints().amqp);
     }
 }

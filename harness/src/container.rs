@@ -20,7 +20,7 @@ use crate::{
     error::Error,
     liveness::Liveness,
     running::{Running, Started, StopFuture},
-    shared::{VirtualNamespace, create_namespace},
+    shared::{NamespaceAccess, VirtualNamespace, create_namespace},
 };
 
 use forward::Forwarder;
@@ -73,8 +73,8 @@ pub(crate) async fn start(
     let (shared, endpoints, forwarder) = background.spawn(connecting).await?;
     let liveness = Liveness::Container(shared.output.clone());
     let token = shared.token.clone();
-    let created = create_namespace(background, endpoints.http, liveness, token, &topology);
-    let namespace = created.await?;
+    let access = NamespaceAccess::over_http(endpoints.http, liveness, token);
+    let namespace = create_namespace(background, access, &topology).await?;
     Ok(Started {
         endpoints,
         namespaces: vec![with_endpoints(endpoints, namespace.info())],

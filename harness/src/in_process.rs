@@ -15,7 +15,9 @@ use crate::{
     data::Data,
     endpoints::{Endpoints, HttpPorts, Namespace},
     error::Error,
-    running::{OwnEmulator, RestartFuture, Running, Started, StopFuture, Termination},
+    running::{
+        CreateFuture, OwnEmulator, RestartFuture, Running, Started, StopFuture, Termination,
+    },
 };
 
 /// An emulator in this process; `None` during a restart.
@@ -75,6 +77,24 @@ impl OwnEmulator for Mutex<Option<Emulator>> {
     fn failures(&self) -> Option<Vec<Failure>> {
         let emulator = self.try_lock().ok()?;
         emulator.as_ref().map(Emulator::failures)
+    }
+
+    fn create_namespace(self: Arc<Self>, name: String, topology: String) -> CreateFuture {
+        Box::pin(async move {
+            match &*self.lock().await {
+                Some(emulator) => emulator.create_namespace(&name, topology).await,
+                None => Err("it has ended".into()),
+            }
+        })
+    }
+
+    fn remove_namespace(self: Arc<Self>, name: String) -> StopFuture {
+        Box::pin(async move {
+            if let Some(emulator) = &*self.lock().await {
+                // It may not exist any more.
+                let _ = emulator.remove_namespace(&name).await;
+            }
+        })
     }
 }
 

@@ -6,7 +6,7 @@
 use std::{fmt, path::PathBuf, pin::Pin, sync::Arc};
 
 use servicebus_config::ControlToken;
-use servicebus_control_api::Failure;
+use servicebus_control_api::{Failure, NamespaceInfo};
 
 use crate::{
     backend::Backend,
@@ -55,10 +55,19 @@ pub(crate) enum Termination {
 /// Resolves when the emulator has restarted, or with the error.
 pub(crate) type RestartFuture = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
 
-/// An emulator in this process.
+/// Resolves with a namespace, or with the text of the emulator's refusal.
+pub(crate) type CreateFuture = Pin<Box<dyn Future<Output = Result<NamespaceInfo, String>> + Send>>;
+
+/// An emulator in this process, which answers without HTTP. The futures must run on the background runtime.
 pub(crate) trait OwnEmulator: fmt::Debug + Send + Sync {
     /// Returns its internal failures; `None` while it does not run.
     fn failures(&self) -> Option<Vec<Failure>>;
+
+    /// Creates a namespace. `topology` is JSON in the official emulator's format.
+    fn create_namespace(self: Arc<Self>, name: String, topology: String) -> CreateFuture;
+
+    /// Removes a namespace, if it exists.
+    fn remove_namespace(self: Arc<Self>, name: String) -> StopFuture;
 }
 
 /// Keeps the emulator running; a drop ends it and never blocks.
@@ -78,7 +87,7 @@ pub(crate) trait Running: fmt::Debug + Send + Sync {
         Liveness::default()
     }
 
-    /// Returns an emulator in this process, which lists its internal failures without HTTP.
+    /// Returns the emulator, if it runs in this process.
     fn own_emulator(&self) -> Option<Arc<dyn OwnEmulator>> {
         None
     }

@@ -32,10 +32,20 @@ pub(crate) async fn create(
     NamespaceName(name): NamespaceName,
     body: Result<String, StringRejection>,
 ) -> Result<(StatusCode, Json<NamespaceInfo>), ApiError> {
-    if !config::is_namespace_name(&name) {
-        return Err(wrong_name(name));
+    let created = create_named(control, name, body?).await?;
+    Ok((StatusCode::CREATED, Json(created)))
+}
+
+/// Creates a namespace with the contents of the one namespace in the body.
+pub(crate) async fn create_named(
+    control: Control,
+    name: String,
+    body: String,
+) -> Result<NamespaceInfo, ApiError> {
+    match config::is_namespace_name(&name) {
+        true => make(control, Some(name), body).await,
+        false => Err(wrong_name(name)),
     }
-    make(control, Some(name), body?).await
 }
 
 /// The same under a name that was never used; without a body it has the queue of an emulator without a configuration.
@@ -47,22 +57,22 @@ pub(crate) async fn create_for_test(
     if body.trim().is_empty() {
         body = DEFAULT_TOPOLOGY.to_owned();
     }
-    make(control, None, body).await
+    let created = make(control, None, body).await?;
+    Ok((StatusCode::CREATED, Json(created)))
 }
 
 async fn make(
     control: Control,
     name: Option<String>,
     body: String,
-) -> Result<(StatusCode, Json<NamespaceInfo>), ApiError> {
+) -> Result<NamespaceInfo, ApiError> {
     let permit = control.shared.namespaces.permit().await;
     // Parsing a large body takes a while, in which this thread serves other connections.
     let made = spawn_blocking(move || declare(&control, permit, name, body)).await;
-    let created = made.map_err(|error| {
+    made.map_err(|error| {
         let message = format!("the namespace was not made: {error}");
         ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal-error", message)
-    })??;
-    Ok((StatusCode::CREATED, Json(created)))
+    })?
 }
 
 /// Creates the one namespace that `body` declares.
@@ -87,15 +97,21 @@ pub(crate) async fn remove(
     State(shared): State<Arc<Shared>>,
     NamespaceName(name): NamespaceName,
 ) -> Result<StatusCode, ApiError> {
-    match run_blocking(|| shared.namespaces.remove(&name)) {
+    remove_named(&shared, &name).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Removes a namespace.
+pub(crate) async fn remove_named(shared: &Shared, name: &str) -> Result<(), ApiError> {
+    match run_blocking(|| shared.namespaces.remove(name)) {
         Ok(listening) => {
             if let Some(listening) = listening {
                 // The next namespace at the same address finds it free.
                 listening.close().await;
             }
-            Ok(StatusCode::NO_CONTENT)
+            Ok(())
         }
-        Err(RemoveError::Unknown) => Err(unknown(&shared, &name)),
+        Err(RemoveError::Unknown) => Err(unknown(shared, name)),
         Err(last @ RemoveError::Last(_)) => {
             let (status, message) = (StatusCode::CONFLICT, last.to_string());
             Err(ApiError::new(status, "last-namespace", message))
