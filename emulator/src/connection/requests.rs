@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde_amqp::Value;
-use servicebus_amqp::{Delivery as Frame, Error, Event, LinkId, Outcome, SessionId, Transfer};
+use servicebus_amqp::{Delivery as Frame, Error, Event, LinkId, Outcome, Transfer};
 use servicebus_broker::{Entity, LockToken, SubQueue};
 use uuid::Uuid;
 
-use super::links::{Link, Node, Requests};
+use super::links::{Link, Node, Replies, Requests};
 use super::peer::ClientConnection;
 use super::tokens::TokenState;
 use super::transact::in_transaction;
@@ -34,7 +34,7 @@ impl ClientConnection {
         now: Duration,
         scripted: Option<Reply>,
     ) {
-        let (node, session) = (&requests.node, requests.session);
+        let node = &requests.node;
         let request = match Request::parse(&transfer.payload) {
             Ok(request) => request,
             Err(refusal) => {
@@ -43,7 +43,8 @@ impl ClientConnection {
                 return;
             }
         };
-        let Some(reply_link) = self.reply_link(node, session, request.reply_to.as_deref()) else {
+        let reply_to = request.reply_to.as_deref();
+        let Some(reply_link) = self.reply_link(transfer.link, requests, reply_to) else {
             let text = match &request.reply_to {
                 Some(address) => format!(
                     "No receiver for the reply is attached: reply-to is '{}'.",
@@ -248,24 +249,21 @@ impl ClientConnection {
             return None;
         };
         let request = Request::parse(&transfer.payload).ok()?;
-        self.reply_link(
-            &requests.node,
-            requests.session,
-            request.reply_to.as_deref(),
-        )
+        self.reply_link(transfer.link, requests, request.reply_to.as_deref())
     }
 
-    /// Finds the link for a reply, first match: the link whose target is the reply-to address, the link of that name, the
-    /// receiver on the node in the same session, any receiver on the node (wire.md §10a.10).
+    /// Finds the link for a reply to a request on `link`, first match: the link whose target is the reply-to address, the link
+    /// of that name, the receiver on the node that was attached as its pair, another in the same session, any receiver on the
+    /// node (wire.md §10a.10). Python names no target of its own, so that only the pair tells its links apart.
     fn reply_link(
         &self,
-        node: &Node,
-        session: SessionId,
+        link: LinkId,
+        requests: &Requests,
         reply_to: Option<&str>,
     ) -> Option<LinkId> {
         let candidates = || {
             self.links.iter().filter_map(|(id, link)| match link {
-                Link::Replies(replies) if replies.node.is(node) => Some((id, replies)),
+                Link::Replies(replies) if replies.node.is(&requests.node) => Some((id, replies)),
                 Link::Sender(_)
                 | Link::Coordinator(_)
                 | Link::Receiver(_)
@@ -276,13 +274,22 @@ impl ClientConnection {
                 | Link::Detached(_) => None,
             })
         };
-        let by_target =
-            candidates().find(|(_, r)| reply_to.is_some() && r.target.as_deref() == reply_to);
-        let by_name = || candidates().find(|(_, r)| reply_to == Some(r.name.as_str()));
-        let by_session = || candidates().find(|(_, r)| r.session == session);
-        let any = || candidates().next();
-        let found = by_target.or_else(by_name).or_else(by_session).or_else(any);
-        found.map(|(id, _)| id)
+        // The links of a pair have no more in common than their place among those of their session.
+        let is_like = |other: &Link| {
+            matches!(other, Link::Requests(other)
+                if other.session == requests.session && other.node.is(&requests.node))
+        };
+        let earlier = self.links.iter().take_while(|(id, _)| *id < link);
+        let earlier = earlier.filter(|(_, other)| is_like(other)).count();
+        let mut of_session = candidates().filter(|(_, r)| r.session == requests.session);
+        let pair = of_session.nth(earlier).map(|(id, _)| id);
+        let rank = |(id, replies): &(LinkId, &Replies)| {
+            let is_addressed = reply_to.is_some() && replies.target.as_deref() == reply_to;
+            let is_named = reply_to == Some(replies.name.as_str());
+            let is_in_session = replies.session == requests.session;
+            [is_addressed, is_named, Some(*id) == pair, is_in_session].map(|is| !is)
+        };
+        candidates().min_by_key(rank).map(|(id, _)| id)
     }
 
     /// Sends a reply, or keeps it until there is credit for it.

@@ -60,6 +60,31 @@ fn a_reply_is_routed_by_target_address_link_name_then_session() {
     peer.assert_no_frame(|frame| frame.code == TRANSFER);
 }
 
+/// Python names the node as the target of replies, in each of its sessions; other clients name none.
+#[test]
+fn a_reply_without_an_address_is_routed_to_the_link_attached_with_that_of_the_request() {
+    for (target, reply_to) in [("", Value::Null), ("q/$management", text("q/$management"))] {
+        let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
+        peer.begin(1);
+        let pairs = [("a", 0), ("b", 0), ("c", 1), ("d", 1)].map(|(name, channel)| {
+            let requests = Attach::sender("q/$management").on(channel);
+            let requests = peer.attached(&requests.named(&format!("{name}-requests")));
+            let replies = peer.attached(&replies(name, target, channel));
+            peer.credit(&replies, 100);
+            (requests, replies)
+        });
+        for (requests, replies) in pairs.iter().rev().chain(&pairs) {
+            peer.send(requests, &request(reply_to.clone()));
+            assert_eq!(Reply::new(peer.receive(replies)).status(), 204);
+        }
+        let [(first, replies), (second, own), ..] = &pairs;
+        peer.detach(first);
+        peer.detach(replies);
+        peer.send(second, &request(reply_to.clone()));
+        assert_eq!(Reply::new(peer.receive(own)).status(), 204);
+    }
+}
+
 #[test]
 fn a_management_request_without_a_reply_link_is_rejected() {
     let (_bus, mut peer, requests) = Bus::with_queues(&["q", "other"]).with_sender("q/$management");
