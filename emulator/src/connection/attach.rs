@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_amqp::Value;
 use servicebus_amqp::{AttachReply, AttachRequest, LinkId, LinkRole, SenderSettleMode};
@@ -26,40 +27,70 @@ use crate::nodes::{
 const MAX_BATCH: &str = "com.microsoft:max-message-batch-size";
 /// Maximum bytes of a request beside its messages or session state, which have limits of their own.
 const ENVELOPE: u64 = 64 * 1024;
-/// Maximum number of attaches of a connection that wait for the first token: two for each of a few entities.
+/// Maximum number of attaches of a connection that wait for a token: two for each of a few entities.
 const EARLY_ATTACHES: usize = 16;
+
+/// An attach that waits for a token.
+#[derive(Debug)]
+pub(crate) struct EarlyAttach {
+    link: LinkId,
+    attach: Box<AttachRequest>,
+    /// When it is answered without the token, counted from the start of the real clock.
+    until: Duration,
+}
 
 /// The purpose of a link, or the error with the entity.
 pub(crate) type Resolved = Result<Link, (ServiceError, Option<Arc<SharedEntity>>)>;
 
 impl ClientConnection {
     pub(crate) fn on_attach(&mut self, link: LinkId, attach: Box<AttachRequest>) {
-        match self.waits_for_token(&attach) {
-            true => self.early_attaches.push((link, attach)),
-            false => self.answer_attach(link, &attach),
+        let real = &self.client.shared.real;
+        let until = real.elapsed() + self.client.shared.options.step_timeout;
+        let early = EarlyAttach {
+            link,
+            attach,
+            until,
+        };
+        match self.early_attaches.len() < EARLY_ATTACHES && self.waits_for_token(&early) {
+            true => self.early_attaches.push(early),
+            false => self.answer_attach(link, &early.attach),
         }
     }
 
-    /// Returns whether an attach waits for the first token. The Java SDK (7.0 to 7.15) attaches its links to
-    /// `$management` before it puts the token for them, and does not repeat a refused attach.
-    fn waits_for_token(&self, attach: &AttachRequest) -> bool {
-        let is_pending = matches!(self.client.token_state, TokenState::Pending(_));
-        let address = Address::parse(attach.address().unwrap_or_default());
-        is_pending
-            && !self.client.is_open()
+    /// Returns whether an attach waits for a token: until the first one of the connection, and in the Java SDK until that for
+    /// its entity. The Java SDK (7.0 to 7.15) attaches its links to `$management` before it puts the token for them, and does
+    /// not repeat a refused attach.
+    fn waits_for_token(&self, early: &EarlyAttach) -> bool {
+        let is_expected = match self.client.token_state {
+            TokenState::Pending(_) => true,
+            TokenState::Accepted(_) => {
+                self.client.attaches_early() && self.client.shared.real.elapsed() < early.until
+            }
+        };
+        let address = Address::parse(early.attach.address().unwrap_or_default());
+        is_expected
             && matches!(address.destination, Destination::Management(_))
-            && self.early_attaches.len() < EARLY_ATTACHES
+            && self.client.check_any_claim(&address.path()).is_err()
     }
 
-    /// Answers the attaches that waited for a token.
+    /// Answers the attaches that no longer wait for a token.
     pub(crate) fn answer_early_attaches(&mut self) {
         let own = self.client.caller.client;
-        for (link, attach) in std::mem::take(&mut self.early_attaches) {
-            self.act_as(link);
-            self.answer_attach(link, &attach);
+        for early in std::mem::take(&mut self.early_attaches) {
+            if self.waits_for_token(&early) {
+                self.early_attaches.push(early);
+                continue;
+            }
+            self.act_as(early.link);
+            self.answer_attach(early.link, &early.attach);
             self.turn.is_answered_late = true;
         }
         self.client.caller.client = own;
+    }
+
+    /// Returns when the next attach stops waiting for a token.
+    pub(crate) fn early_attach_due(&self) -> Option<Duration> {
+        self.early_attaches.iter().map(|early| early.until).min()
     }
 
     fn answer_attach(&mut self, link: LinkId, attach: &AttachRequest) {
@@ -323,7 +354,7 @@ impl ClientConnection {
     pub(crate) fn forget(&mut self, link: LinkId) {
         // Dropped last: the link's entity may be deleted with it.
         let _scope = self.links.take_scope(link);
-        self.early_attaches.retain(|(early, _)| *early != link);
+        self.early_attaches.retain(|early| early.link != link);
         self.memory.mark_replies_changed();
         self.forget_faulted(link);
         self.leave_identifier(link);

@@ -11,7 +11,7 @@
 //! | go-amqp | ANONYMOUS | none | 30 s | `MSGolangClient` | 5,000 both | refused attaches without termini |
 //! | pyamqp | ANONYMOUS | 65,535 | none | `azsdk-python-servicebus` | 65,536 both | |
 //! | rhea | ANONYMOUS | none | 60 s | `MSJSClient` | 2,048 in, 4,294,967,295 out | |
-//! | proton-j, under Java's SDK | ANONYMOUS | 65,535 | 30 s | `azure-messaging-servicebus` | 2,147,483,647 both | close frames with a status |
+//! | proton-j, under Java's SDK | ANONYMOUS | 65,535 | 30 s | `azure-messaging-servicebus` | 2,147,483,647 both | close frames with a status; attaches wait for their token |
 //! | Proton | PLAIN | 32,767 | none | none | 2,147,483,647 both | |
 //! | Microsoft's for .NET (7.20.1) | MSSBCBS | 8,191 | 30 s | `Messaging.ServiceBus` | 4,294,967,295 in (5,000 for `$cbs`), 5,000 out | every outcome twice |
 //!
@@ -33,6 +33,8 @@ use crate::nodes::{Address, Condition, Destination, ServiceError, no_namespace};
 use crate::router::{ConnectionId, WakeHandle};
 use crate::shared::Shared;
 
+/// The product of a library that attaches to `$management` before it puts the token for it.
+const JAVA: &str = "azure-messaging-servicebus";
 /// Link property: the entity to which messages are forwarded from the entity that they are sent to.
 const DESTINATION: &str = "com.microsoft:transfer-destination-address";
 /// Link property: the kind of entity that the client expects at the address (spec/observed.md 60).
@@ -181,6 +183,11 @@ impl Client {
     pub(crate) fn is_open(&self) -> bool {
         let namespace = self.namespace.as_ref();
         namespace.is_some_and(|namespace| namespace.config.token_check == TokenCheck::None)
+    }
+
+    /// Returns whether the client may put the token for a link to `$management` after its attach.
+    pub(crate) fn attaches_early(&self) -> bool {
+        self.product.as_deref() == Some(JAVA)
     }
 
     /// Checks the kind of entity that a client expects; a value that is not an int is ignored (spec/observed.md 60).

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use servicebus_amqp::{
-    AttachRequest, Connection as Engine, Event, LinkId, Outcome, Output, PeerOpen, Settlement,
-};
+use servicebus_amqp::{Connection as Engine, Event, Outcome, Output, PeerOpen, Settlement};
 use servicebus_broker::LockToken;
 
 use super::account::MemoryAccount;
 use super::account::{HANDLED_AT_ONCE, OUTPUT_FULL};
+use super::attach::EarlyAttach;
 use super::client;
 use super::client::Client;
 use super::commit::{Work, attempted};
@@ -33,8 +32,8 @@ pub(crate) struct ClientConnection {
     pub(crate) client: Client,
     pub(crate) engine: Engine,
     pub(crate) links: Links,
-    /// Attaches that wait for the first token.
-    pub(crate) early_attaches: Vec<(LinkId, Box<AttachRequest>)>,
+    /// Attaches that wait for a token.
+    pub(crate) early_attaches: Vec<EarlyAttach>,
     pub(crate) outcomes: Outcomes,
     pub(crate) idle: Idle,
     pub(crate) transactions: Transactions,
@@ -139,6 +138,7 @@ impl ClientConnection {
         self.repeat_outcomes(now);
         // Before the receivers take: sessions that timed-out links give back may be theirs.
         self.refuse_timed_out(now);
+        self.answer_early_attaches();
         self.detach_due(now);
         self.end_idle(now);
         self.acquire_reserved();
@@ -348,6 +348,7 @@ impl ClientConnection {
             self.engine.next_timeout(),
             self.outcomes.due(),
             self.client.token_state.due(),
+            self.early_attach_due(),
             self.links.due(),
             self.idle.due(),
             self.next_real(),

@@ -12,7 +12,6 @@ use uuid::Uuid;
 
 use super::links::{Link, Node, Replies, Requests};
 use super::peer::ClientConnection;
-use super::tokens::TokenState;
 use super::transact::in_transaction;
 use crate::auth::Claim;
 use crate::namespace::{Attempt, Namespace, SharedEntity};
@@ -234,9 +233,7 @@ impl ClientConnection {
         };
         let namespace = namespace.ok_or_else(no_namespace)?;
         let taken = self.take_token(namespace, request);
-        if let TokenState::Accepted(_) = self.client.token_state {
-            self.answer_early_attaches();
-        }
+        self.answer_early_attaches();
         taken
     }
 

@@ -1,5 +1,7 @@
 //! Which clients are authorized, and the errors for all others.
 
+use std::time::Duration;
+
 use serde_amqp::Value;
 use servicebus_emulator::auth::{Claims, Key, sas};
 use servicebus_emulator::{Config, Options};
@@ -97,6 +99,43 @@ fn attaches_to_management_wait_for_the_first_token() {
     peer.credit(&node.replies, 1);
     let reply = peer.call(&node, "peek-message", peek_from(1, Value::Int(1)));
     assert_eq!(reply.status(), 204);
+}
+
+/// As the Java SDK does it on a connection that clients of several entities share.
+#[test]
+fn attaches_of_java_to_management_wait_for_the_token_of_their_entity() {
+    let bus = Bus::started(Options {
+        config: parse(&queues("", &[("a", ""), ("b", "")])),
+        step_timeout: Duration::from_secs(2),
+        ..Options::default()
+    });
+    let open = |product: &str| Open {
+        rest: [
+            vec![Value::Null; 7],
+            vec![map([(symbol("product"), text(product))])],
+        ]
+        .concat(),
+        ..Open::default()
+    };
+    let mut java = Peer::open(bus.amqp, &open("azure-messaging-servicebus"));
+    show_root(&mut java, "sb://localhost/a");
+    let attach = Attach::sender("b/$management");
+    let handle = java.ask_to_attach(&attach);
+    java.assert_no_frame(|frame| frame.code == ATTACH);
+    show_root(&mut java, "sb://localhost/b");
+    java.answer_to(&attach, handle).expect("the token came");
+    // Not for ever, and other links do not wait.
+    let mut java = Peer::open(bus.amqp, &open("azure-messaging-servicebus"));
+    show_root(&mut java, "sb://localhost/a");
+    let handle = java.ask_to_attach(&attach);
+    assert_eq!(java.refused(&Attach::sender("b")).condition, UNAUTHORIZED);
+    java.assert_no_frame(|frame| frame.code == ATTACH);
+    let refusal = java.answer_to(&attach, handle).expect_err("no token came");
+    assert_eq!(refusal.condition, UNAUTHORIZED);
+    let mut other = Peer::open(bus.amqp, &open("MSJSClient"));
+    show_root(&mut other, "sb://localhost/a");
+    other.ask_to_attach(&attach);
+    assert!(other.settle_down().iter().any(|frame| frame.code == ATTACH));
 }
 
 #[test]
