@@ -59,7 +59,7 @@ pub enum Event {
     },
     /// A complete delivery on a link whose peer sends. May precede the answer to the attach.
     Transfer(Transfer),
-    /// A delivery above the link's maximum message size has ended; its bytes were dropped.
+    /// A delivery above the link's maximum message size has ended; all but its first bytes were dropped.
     TransferTooLarge {
         /// Its link.
         link: LinkId,
@@ -71,6 +71,8 @@ pub enum Event {
         size: u64,
         /// Maximum size in bytes.
         limit: u64,
+        /// The first 4 KiB of payload, which usually have all sections before the body.
+        head: Bytes,
     },
     /// The credit of a link whose peer receives has changed, or deliveries that the session window delayed can continue.
     /// Several changes before the owner polls are one event.

@@ -80,7 +80,7 @@ pub(crate) struct Partial {
     pub(crate) settled: bool,
     pub(crate) message_format: u32,
     pub(crate) transaction: Option<Box<[u8]>>,
-    /// A copy of the payload, since a slice would keep the whole read block; empty once the limit is exceeded.
+    /// A copy of the payload, since a slice would keep the whole read block; only its head once the limit is exceeded.
     pub(crate) data: Vec<u8>,
     /// Bytes received.
     pub(crate) size: u64,

@@ -214,11 +214,15 @@ impl ClientConnection {
                 settled,
                 size,
                 limit,
+                head,
             } => {
                 let refusal = ServiceError::message_too_large(delivery.0, size, limit);
                 match self.links.get(link) {
-                    // Clients wait for a reply, not for an outcome (spec/newest.md §8).
-                    Some(Link::Requests(_)) => self.detach_for(link, &refusal),
+                    Some(Link::Requests(requests)) => {
+                        let requests = requests.clone();
+                        let delivery = (link, delivery, settled);
+                        self.refuse_large(&requests, delivery, &head, now, &refusal);
+                    }
                     _ => self.refuse_transfer(link, delivery, settled, now, &refusal),
                 }
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde_amqp::Value;
-use servicebus_amqp::{Delivery as Frame, Error, Event, LinkId, Outcome, Transfer};
+use servicebus_amqp::{Delivery as Frame, DeliveryNumber, Error, Event, LinkId, Outcome, Transfer};
 use servicebus_broker::{Entity, LockToken, SubQueue};
 use uuid::Uuid;
 
@@ -60,13 +60,7 @@ impl ClientConnection {
             Some(reply) => Ok(reply),
             None => self.perform(requests, &request, transfer.transaction.as_deref()),
         };
-        let reply = performed.unwrap_or_else(|refusal| {
-            self.client.attempt = attempted(&request);
-            Reply::Refused {
-                condition: refusal.condition,
-                text: self.client.track(&refusal, place(node)),
-            }
-        });
+        let reply = performed.unwrap_or_else(|refusal| self.refused(node, &request, &refusal));
         if !transfer.settled {
             let state = match transfer.transaction.clone() {
                 Some(transaction) => in_transaction(transaction, Outcome::Accepted),
@@ -74,11 +68,46 @@ impl ClientConnection {
             };
             self.answer(now, transfer.link, transfer.delivery, state);
         }
+        self.reply_to(node, &request, reply_link, &reply);
+    }
+
+    /// Refuses a request above the limit of its link with a reply, for which clients wait. If the first bytes do not show where
+    /// to, the link is detached: an outcome does not end the wait (spec/newest.md §8).
+    pub(crate) fn refuse_large(
+        &mut self,
+        requests: &Requests,
+        (link, delivery, settled): (LinkId, DeliveryNumber, bool),
+        head: &[u8],
+        now: Duration,
+        refusal: &ServiceError,
+    ) {
+        let request = Request::parse_head(head);
+        let found = self.reply_link(link, requests, request.reply_to.as_deref());
+        let Some(reply_link) = found.filter(|_| request.has_id()) else {
+            self.detach_for(link, refusal);
+            return;
+        };
+        let reply = self.refused(&requests.node, &request, refusal);
+        if !settled {
+            self.answer(now, link, delivery, Outcome::Accepted);
+        }
+        self.reply_to(&requests.node, &request, reply_link, &reply);
+    }
+
+    fn reply_to(&mut self, node: &Node, request: &Request, link: LinkId, reply: &Reply) {
         let spelling = match node {
             Node::Cbs => spelling::CBS,
             Node::Management(..) => spelling::MANAGEMENT,
         };
-        self.reply(reply_link, reply.encode(&request, spelling));
+        self.reply(link, reply.encode(request, spelling));
+    }
+
+    fn refused(&mut self, node: &Node, request: &Request, refusal: &ServiceError) -> Reply {
+        self.client.attempt = attempted(request);
+        Reply::Refused {
+            condition: refusal.condition,
+            text: self.client.track(refusal, place(node)),
+        }
     }
 
     fn perform(

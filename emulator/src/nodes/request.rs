@@ -64,42 +64,55 @@ pub(crate) enum Reply {
 
 impl Request {
     pub(crate) fn parse(payload: &[u8]) -> Result<Self, ServiceError> {
-        Self::read(payload).map_err(|error| {
+        let mut request = Self::empty();
+        let read = request.read(payload);
+        read.map(|()| request).map_err(|error| {
             let text = format!("The request cannot be decoded: {error}.");
             ServiceError::new(Condition::DecodeError, text)
         })
     }
 
-    fn read(payload: &[u8]) -> Result<Self, DecodeError> {
-        let mut request = Self {
+    /// Parses the whole sections in the first bytes of a request.
+    pub(crate) fn parse_head(head: &[u8]) -> Self {
+        let mut request = Self::empty();
+        // The error is the end of the bytes.
+        let _ = request.read(head);
+        request
+    }
+
+    fn empty() -> Self {
+        Self {
             message_id: vec![0x40],
             reply_to: None,
             properties: Vec::new(),
             body: Value::Null,
             encoded: Vec::new(),
-        };
+        }
+    }
+
+    fn read(&mut self, payload: &[u8]) -> Result<(), DecodeError> {
         let mut reader = Reader::new(payload);
         while !reader.is_empty() {
             let section = reader.descriptor()?.section();
             let mut content = reader;
             reader.validate()?;
             if section == PROPERTIES {
-                request.read_properties(content)?;
+                self.read_properties(content)?;
             } else if section == APPLICATION_PROPERTIES {
                 for entry in content.map()?.entries() {
                     if let (Plain::String(key), Plain::String(value) | Plain::Symbol(value)) =
                         entry?
                     {
-                        request.properties.push((key.into(), value.into()));
+                        self.properties.push((key.into(), value.into()));
                     }
                 }
             } else if section == AMQP_VALUE {
                 // Validated above, so that the decoder neither recurses nor allocates beyond the request.
-                request.encoded = content.skip()?.to_vec();
-                request.body = decoded(&request.encoded);
+                self.encoded = content.skip()?.to_vec();
+                self.body = decoded(&self.encoded);
             }
         }
-        Ok(request)
+        Ok(())
     }
 
     fn read_properties(&mut self, mut section: Reader<'_>) -> Result<(), DecodeError> {
@@ -112,6 +125,11 @@ impl Request {
         }
         self.reply_to = fields.value()?.as_text().map(str::to_owned);
         Ok(())
+    }
+
+    /// Returns whether the client can tell which request a reply answers.
+    pub(crate) fn has_id(&self) -> bool {
+        self.message_id != [0x40]
     }
 
     /// Returns a textual application property.

@@ -17,6 +17,8 @@ use crate::wire::{state, transfer};
 /// Smaller payloads are moved into memory of their exact size. The excess of larger ones was never touched, and moving them
 /// takes long.
 const SHRUNK_BYTES: usize = 1024 * 1024;
+/// Bytes that are kept of a delivery above the limit, so that the owner can answer a request.
+const HEAD_BYTES: usize = 4096;
 
 impl Connection {
     pub(crate) fn on_transfer(&mut self, block: &Bytes, frame: Frame) -> Result<(), Fault> {
@@ -81,6 +83,7 @@ fn whole(
             settled: transfer.settled,
             size,
             limit,
+            head: payload.slice(..payload.len().min(HEAD_BYTES)),
         });
         return Ok(false);
     }
@@ -164,6 +167,7 @@ fn finished(link: LinkId, mut partial: Partial, limit: u64) -> Event {
             settled: partial.settled,
             size: partial.size,
             limit,
+            head: partial.data.into(),
         };
     }
     if partial.data.len() < SHRUNK_BYTES {
@@ -210,10 +214,14 @@ fn transaction(transfer: &transfer::Transfer<'_>) -> Result<Option<Box<[u8]>>, F
 impl Partial {
     fn append(&mut self, payload: &[u8], limit: u64) {
         self.size += payload.len() as u64;
-        if self.size > limit {
-            self.data = Vec::new();
-        } else {
+        if self.size <= limit {
             self.data.extend_from_slice(payload);
+            return;
         }
+        let missing = HEAD_BYTES.saturating_sub(self.data.len());
+        self.data
+            .extend_from_slice(&payload[..missing.min(payload.len())]);
+        self.data.truncate(HEAD_BYTES);
+        self.data.shrink_to_fit();
     }
 }

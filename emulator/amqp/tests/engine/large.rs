@@ -97,10 +97,14 @@ fn an_oversized_message_is_discarded_and_the_link_stays_attached() {
     let size = most as f64 / SIZE as f64;
     assert!((0.99..1.01).contains(&size), "{most} bytes at most");
     let event = peer.event();
-    let Event::TransferTooLarge { size, limit, .. } = event else {
+    let Event::TransferTooLarge {
+        size, limit, head, ..
+    } = event
+    else {
         panic!("expected a refusal, got {event:?}");
     };
     assert_eq!((size, limit), (SIZE as u64, SIZE as u64 - 1));
+    assert_eq!(head, sent[..4096]);
     send(&mut peer, &sent[..1000], |_, _| {});
     assert_eq!(received(&mut peer).link, link);
 }

@@ -113,6 +113,7 @@ fn an_oversized_message_is_reported_with_its_size() {
             settled,
             size,
             limit,
+            head,
         } = peer.event()
         else {
             panic!("no such event");
@@ -122,6 +123,7 @@ fn an_oversized_message_is_reported_with_its_size() {
             (delivery.0, settled, size, limit),
             (number, pre, bytes, 1000)
         );
+        assert_eq!(head, vec![0; bytes as usize]);
     }
     assert!(peer.frames().is_empty());
 }

@@ -296,19 +296,33 @@ fn a_malformed_management_request_is_rejected_and_keeps_the_link() {
 
 /// Clients wait for a reply, and would not get one if only the transfer was refused.
 #[test]
-fn an_oversized_management_request_detaches_only_its_link() {
+fn an_oversized_management_request_is_refused_with_a_reply() {
     let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
+    let node = peer.node("q/$management");
+    let large = schedule(&[Message::new("m").body(vec![0; 3_000_000])]);
+    let request = |id| {
+        Message::request(id, text(&node.reply_to), large.clone())
+            .application("operation", text("com.microsoft:schedule-message"))
+    };
     for settled in [false, true] {
-        let node = peer.node("q/$management");
-        let large = Message::new("m").body(vec![0; 400_000]);
-        let request = Message::request(text("r"), text(&node.reply_to), schedule(&[large]))
-            .application("operation", text("com.microsoft:schedule-message"));
-        peer.transfer(&node.requests, 0, settled, &request.encode());
-        let refusal = peer.detached(&node.requests).refusal(2);
-        assert_eq!(refusal.condition, "amqp:link:message-size-exceeded");
-        let again = peer.node("q/$management");
-        assert!(peer.peek_all(&again).is_empty());
+        let reply = match settled {
+            false => peer.ask(&node, &request(text("r"))),
+            true => {
+                peer.transfer(&node.requests, 0, true, &request(text("r")).encode());
+                Reply::new(peer.receive(&node.replies))
+            }
+        };
+        assert_eq!(reply.correlation_id, text("r"));
+        let words = refused_with(&reply, 403, "amqp:link:message-size-exceeded");
+        assert_contains(&words, "exceeds the limit (327680 bytes)");
     }
+    assert!(peer.peek_all(&node).is_empty());
+    // The client could not tell what the reply answers.
+    peer.transfer(&node.requests, 0, false, &request(Value::Null).encode());
+    let refusal = peer.detached(&node.requests).refusal(2);
+    assert_eq!(refusal.condition, "amqp:link:message-size-exceeded");
+    let again = peer.node("q/$management");
+    assert!(peer.peek_all(&again).is_empty());
 }
 
 #[test]

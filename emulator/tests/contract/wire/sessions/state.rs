@@ -75,6 +75,8 @@ fn the_tier_limits_the_size_of_a_session_state() {
             "The session state was refused: the state of a session has {size} bytes, at most {limit} are allowed."
         );
         assert_eq!(words, expected);
+        let reply = set(&mut peer, &node, "s", binary(&vec![9; 5_000_000]));
+        refused_with(&reply, 403, "amqp:link:message-size-exceeded");
         assert_eq!(get(&mut peer, &node, "s").field("session-state"), &longest);
     }
 }
