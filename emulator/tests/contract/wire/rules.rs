@@ -431,6 +431,36 @@ fn a_correlation_filter_matches_every_system_property() {
     }
 }
 
+/// Those of 128 bits also in the layout of Microsoft's library (observed 8).
+#[test]
+fn filters_compare_decimals_of_every_width_by_value() {
+    // `tenths` × 10⁻¹.
+    let decimals = |tenths: u8| {
+        let mut microsoft = (6175_u128 << 113 | u128::from(tenths)).to_be_bytes();
+        let ieee = Value::Decimal128(microsoft.into());
+        microsoft[0] = 0x0c;
+        [
+            Value::Decimal32((100_u32 << 23 | u32::from(tenths)).to_be_bytes().into()),
+            Value::Decimal64((397_u64 << 53 | u64::from(tenths)).to_be_bytes().into()),
+            ieee,
+            Value::Decimal128(microsoft.into()),
+            Value::Double((f64::from(tenths) / 10.0).into()),
+        ]
+    };
+    let of = |id: &str, price: Value| Message::new(id).application("price", price);
+    let low = decimals(95).map(|price| of("low", price));
+    let high = decimals(105).map(|price| of("high", price));
+    let messages = [low, high].concat();
+    let is_low =
+        |price: Value| correlation(map([(text("properties"), map([(text("price"), price)]))]));
+    let filters = ["price < 10", "price = 9.5", "price IN (9.5)"].map(sql_filter);
+    for filter in filters.into_iter().chain(decimals(95).map(is_low)) {
+        let (bus, mut peer, node) = ruled(rules(&[sql("none", "1=0", "")]));
+        added(&mut peer, &node, "r", filter.clone());
+        assert_eq!(selected(&bus, &messages), ["low"; 5], "{filter:?}");
+    }
+}
+
 #[test]
 fn an_action_may_be_omitted_in_three_ways() {
     let (bus, mut peer, node) = ruled(rules(&[sql("none", "1=0", "")]));
