@@ -99,7 +99,15 @@ impl Visitor for Contents {
 fn check(directory: &Path) -> Result<(), String> {
     // Damaged pages can make the store panic; the problem below replaces the text of the panic.
     std::panic::set_hook(Box::new(|_| {}));
-    let OfflineStore { disk, file, damage } = open(directory)?;
+    let opened = open_offline(directory).map_err(|error| {
+        // Its own text refers to this command.
+        if let DataError::Damaged { file, reason } = &error {
+            format!("the file {file:?} is damaged: {reason}")
+        } else {
+            error.to_string()
+        }
+    });
+    let OfflineStore { disk, file, damage } = opened?;
     let mut contents = Contents::default();
     let walked = catch_unwind(AssertUnwindSafe(|| walk(&*disk, &mut contents)));
     let walked = walked.unwrap_or_else(|payload| {

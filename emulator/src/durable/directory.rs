@@ -169,7 +169,7 @@ pub(super) fn open_file(path: &Path) -> io::Result<File> {
 }
 
 /// The error with the name of the file.
-fn with_file_name(path: &Path, error: io::Error) -> io::Error {
+pub(super) fn with_file_name(path: &Path, error: io::Error) -> io::Error {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     io::Error::new(error.kind(), format!("{name}: {error}"))
 }

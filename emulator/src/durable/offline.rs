@@ -14,7 +14,7 @@ use redb::{Builder, StorageBackend};
 use super::backend::read_exact_at;
 use super::directory::{
     FORMAT_FILE, JOURNAL_FILE, STORE_FILE, cannot_use, check_lengths, lock, open_error,
-    read_version,
+    read_version, with_file_name,
 };
 use super::file::{CACHE, RowFile, open_rows};
 use super::space::DiskSpace;
@@ -90,15 +90,12 @@ fn open_overlay(
     checks: bool,
 ) -> Result<Result<RowFile, String>, DataError> {
     let failed = |source| cannot_use(directory, source);
-    let opened = File::open(file).map_err(failed)?;
-    lock(&opened, directory)?;
-    let rows = Overlay::of(Some(opened)).map_err(failed)?;
-    let journal = match File::open(directory.join(JOURNAL_FILE)) {
-        // The first version has none.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Overlay::of(None),
-        opened => opened.and_then(|file| Overlay::of(Some(file))),
-    };
-    let journal = Arc::new(journal.map_err(failed)?);
+    let rows = Overlay::open(file.to_owned()).map_err(failed)?;
+    if let Some(file) = &rows.file {
+        lock(file, directory)?;
+    }
+    // The first version has no journal.
+    let journal = Arc::new(Overlay::open(directory.join(JOURNAL_FILE)).map_err(failed)?);
     let open = || {
         let database = Builder::new()
             .set_cache_size(CACHE)
@@ -118,17 +115,25 @@ fn open_overlay(
 /// A file that is not changed: blocks that are written stay in memory.
 #[derive(Debug)]
 struct Overlay {
+    path: PathBuf,
+    /// `None` if there is no such file.
     file: Option<File>,
     length: Mutex<u64>,
     written: Mutex<BTreeMap<u64, Box<[u8; BLOCK]>>>,
 }
 
 impl Overlay {
-    fn of(file: Option<File>) -> io::Result<Self> {
-        let length = file.as_ref().map(File::metadata).transpose()?;
+    fn open(path: PathBuf) -> io::Result<Self> {
+        let opened = File::open(&path).and_then(|file| Ok((file.metadata()?.len(), file)));
+        let (length, file) = match opened {
+            Ok((length, file)) => (length, Some(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (0, None),
+            Err(error) => return Err(with_file_name(&path, error)),
+        };
         Ok(Self {
-            length: Mutex::new(length.map_or(0, |found| found.len())),
+            path,
             file,
+            length: Mutex::new(length),
             written: Mutex::default(),
         })
     }
@@ -139,7 +144,8 @@ impl Overlay {
         if let Some(file) = &self.file {
             let (start, end) = (number * BLOCK as u64, file.metadata()?.len());
             let there = usize::try_from(end.saturating_sub(start)).unwrap_or(BLOCK);
-            read_exact_at(file, &mut block[..there.min(BLOCK)], start)?;
+            let read = read_exact_at(file, &mut block[..there.min(BLOCK)], start);
+            read.map_err(|error| with_file_name(&self.path, error))?;
         }
         Ok(block)
     }

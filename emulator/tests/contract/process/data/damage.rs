@@ -16,6 +16,14 @@ fn left() -> (Directory, [Vec<u8>; 3]) {
     (directory, left)
 }
 
+/// What `data check` finds.
+fn check(directory: &Directory) -> String {
+    let checked = run(&["data", directory.path(), "check"], &[]);
+    let found = String::from_utf8_lossy(&checked.stderr).into_owned();
+    assert_eq!(checked.status.code(), Some(1), "{found}");
+    found
+}
+
 #[test]
 fn a_damaged_data_file_is_reported_by_name() {
     let (directory, left) = left();
@@ -50,9 +58,9 @@ fn a_damaged_data_file_is_reported_by_name() {
         }
         let expected = format!("{file}\" {reason}");
         assert_contains(&directory.refusal(None), &expected);
-        let checked = run(&["data", directory.path(), "check"], &[]);
-        assert_eq!(checked.status.code(), Some(1), "{expected}");
-        assert_contains(&String::from_utf8_lossy(&checked.stderr), &expected);
+        let found = check(&directory);
+        assert_contains(&found, &expected);
+        assert!(!found.contains("DIR check"), "{found}");
     }
     for (name, whole) in FILES.iter().zip(&left) {
         fs::write(directory.file(name), whole).expect("it can be written");
@@ -68,6 +76,7 @@ fn a_directory_in_place_of_a_file_is_reported_by_name() {
         fs::remove_file(&file).expect("it can be removed");
         fs::create_dir(&file).expect("it can be made");
         assert_contains(&directory.refusal(None), name);
+        assert_contains(&check(&directory), name);
         fs::remove_dir(&file).expect("it can be removed");
         fs::write(&file, whole).expect("it can be written");
     }
