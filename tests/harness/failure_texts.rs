@@ -7,7 +7,7 @@ use azservicebus::{ServiceBusClient, ServiceBusClientOptions, ServiceBusRetryOpt
 use servicebus_harness::{assertion::AssertionFailed, prelude::*};
 
 use crate::harness::{namespace_with_order, namespace_with_orders, orders};
-use servicebus_test_support::normalised::normalised;
+use servicebus_test_support::{client::Client, normalised::normalised};
 
 /// Long enough for everything that has happened before the assertion.
 pub(crate) const SHORT: Duration = Duration::from_millis(10);
@@ -90,6 +90,97 @@ async fn a_misspelled_entity_name_of_a_client_is_quoted() {
     assert_fails("misspelt_queue_of_a_receiver", expectation.await);
 }
 
+/// A client with a key of the namespace that has only these rights.
+async fn client_with(servicebus: &ServiceBus, claims: Claims) -> Client {
+    let string = servicebus.connection_string_with(claims);
+    let client = Client::connect(servicebus.endpoints().amqp, &string, "worker-1").await;
+    client.unwrap()
+}
+
+/// Compares the text of an assertion that fails with its file, without the address of the namespace.
+#[track_caller]
+fn assert_fails_anywhere(name: &str, servicebus: &ServiceBus, result: Result<(), AssertionFailed>) {
+    let text = result.expect_err("it should fail").to_string();
+    let host = servicebus.endpoints().amqp.ip().to_string();
+    assert_text(name, &text.replace(&host, "localhost"));
+}
+
+#[tokio::test]
+async fn a_missing_right_of_a_client_is_quoted() {
+    let (servicebus, orders) = namespace_with_orders().await;
+    let mut listener = client_with(&servicebus, Claims::LISTEN).await;
+    let refused = listener.try_sender("orders", Default::default()).await;
+    refused.expect_err("the key may not send");
+    let failed = orders.expect_completed().within(SHORT).await;
+    assert_fails_anywhere("a_sender_without_the_right", &servicebus, failed);
+
+    orders.send(Message::from("{}").message_id("o-17")).await;
+    let mut sender = client_with(&servicebus, Claims::SEND).await;
+    let refused = sender.try_receiver("orders").await;
+    refused.expect_err("the key may not listen");
+    let failed = orders.expect_completed().within(SHORT).await;
+    assert_fails_anywhere("a_receiver_without_the_right", &servicebus, failed);
+    let failed = orders.expect_attached().within(SHORT).await;
+    let text = failed.unwrap_err().to_string();
+    assert!(
+        text.contains("hint: worker-1 could not attach a receiver: "),
+        "{text}"
+    );
+
+    // It has attached since, so that the refusal explains nothing.
+    let mut listener = client_with(&servicebus, Claims::LISTEN).await;
+    let mut receiver = listener.receiver("orders").await;
+    receiver.set_credit(10).await.unwrap();
+    orders.wait_for_receiver().await;
+    let another = orders.expect_attached().to("worker-2").within(SHORT);
+    let text = another.await.unwrap_err().to_string();
+    assert!(!text.contains("could not attach"), "{text}");
+}
+
+#[tokio::test]
+#[expect(
+    clippy::large_futures,
+    reason = "the futures of the SDK are, which does not matter here"
+)]
+async fn a_wrong_key_of_a_client_is_reported() {
+    let (servicebus, orders) = namespace_with_orders().await;
+    let string = servicebus.connection_string();
+    let key = string
+        .split(';')
+        .find(|part| part.starts_with("SharedAccessKey="));
+    let wrong = string.replace(key.unwrap(), "SharedAccessKey=d3Jvbmc=");
+    let client = ServiceBusClient::unsecured();
+    let mut client = client
+        .new_from_connection_string(wrong, without_retries())
+        .await
+        .unwrap();
+    let refused = client.create_sender("orders", Default::default()).await;
+    assert!(refused.is_err(), "the key is wrong");
+    let failed = orders.expect_completed().within(SHORT).await.unwrap_err();
+    let text = failed.to_string();
+    let (_, hint) = text.split_once("hint: a token of ").expect(&text);
+    let reason = "/orders': the signature does not match";
+    assert!(
+        hint.contains(" was refused: Unauthorized access to '") && hint.contains(reason),
+        "{hint}"
+    );
+}
+
+#[tokio::test]
+async fn a_receiver_without_a_session_is_quoted() {
+    let carts = Topology::new().queue(Queue::new("carts").requires_session(true));
+    let servicebus = ServiceBus::builder().topology(carts).start().await;
+    let carts = servicebus.queue("carts");
+    carts
+        .send(Message::from("add").session_id("s-1").message_id("c-1"))
+        .await;
+    let mut worker = client_with(&servicebus, Claims::ALL).await;
+    let refused = worker.try_receiver("carts").await;
+    refused.expect_err("the queue requires sessions");
+    let failed = carts.expect_completed().within(SHORT).await;
+    assert_fails("a_receiver_without_a_session", failed);
+}
+
 #[tokio::test]
 async fn a_late_settlement_names_the_end_of_the_lock() {
     let (servicebus, orders) = namespace_with_order().await;
@@ -139,6 +230,16 @@ async fn a_missing_receiver_is_named() {
     assert_fails("no_receiver", expectation.await);
 }
 
+fn without_retries() -> ServiceBusClientOptions {
+    ServiceBusClientOptions {
+        retry_options: ServiceBusRetryOptions {
+            max_retries: 0,
+            ..Default::default()
+        },
+        ..Default::default()
+    }
+}
+
 #[tokio::test]
 #[expect(
     clippy::large_futures,
@@ -146,16 +247,9 @@ async fn a_missing_receiver_is_named() {
 )]
 async fn an_untrusted_ca_is_reported() {
     let (servicebus, _) = namespace_with_orders().await;
-    let options = ServiceBusClientOptions {
-        retry_options: ServiceBusRetryOptions {
-            max_retries: 0,
-            ..Default::default()
-        },
-        ..Default::default()
-    };
     // With native-tls it trusts what the system trusts, to which the authority of the emulator does not belong.
     let string = servicebus.tls_connection_string();
-    let client = ServiceBusClient::new_from_connection_string(string, options).await;
+    let client = ServiceBusClient::new_from_connection_string(string, without_retries()).await;
     assert!(client.is_err(), "it does not trust the emulator");
     let orders = servicebus.queue("orders");
     let failed = orders.expect_completed().within(SHORT).await.unwrap_err();

@@ -319,6 +319,19 @@ async fn a_message_that_has_not_expired() {
 }
 
 #[tokio::test]
+async fn a_message_that_should_have_expired_into_the_dead_letter_queue() {
+    let (_servicebus, orders) = namespace_with_orders().await;
+    let offer = Message::from("{}").message_id("o-17").time_to_live(MINUTE);
+    orders.send(offer).await;
+    let expired = orders.expect_dead_lettered().reason("TTLExpiredException");
+    let text = expired.within(SHORT).await.unwrap_err().to_string();
+    assert!(
+        text.contains("hint: o-17 has ") && text.ends_with(" s to live; advance the clock"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
 async fn a_message_that_was_abandoned_too_often() {
     let (_servicebus, orders) = namespace_with_order().await;
     orders.receive().await.abandon().await;

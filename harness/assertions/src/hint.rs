@@ -12,16 +12,27 @@ use servicebus_control_api::Operation;
 use crate::{
     catalog::topic_and_name,
     message::{Message, MessageState},
+    namespace::TEST_CLIENT,
     report::{Report, due_in},
     selector::ExpectedDeadLetter,
     text,
-    timeline::{EventKind, Timeline},
+    timeline::{Event, EventKind, Timeline, is_at, without_tracking},
 };
 
 /// The condition of a settlement whose lock was lost.
 const MESSAGE_LOCK_LOST: &str = "com.microsoft:message-lock-lost";
 /// The operations that send messages.
 const SENDS: [&str; 2] = ["send", "schedule-message"];
+/// The operation of an attach that was refused, by the role of the link, and that of a refused token.
+const ATTACH_RECEIVER: &str = "attach a receiver";
+const ATTACH_SENDER: &str = "attach a sender";
+const PUT_TOKEN: &str = "put-token";
+/// The conditions of refusals that last: the client lacks a right, or made a link of the wrong kind.
+const LASTING: [&str; 3] = [
+    "amqp:unauthorized-access",
+    "amqp:not-allowed",
+    "com.microsoft:entity-disabled",
+];
 /// The dead-letter reason of expired messages.
 pub(crate) const EXPIRED: &str = "TTLExpiredException";
 
@@ -37,7 +48,12 @@ pub(crate) fn dead_lettering(report: &Report, wanted: &ExpectedDeadLetter) -> Op
             Some(expired(report, message))
         }
         Some(message) => Some(other_reason(message, wanted)),
-        None => general(report),
+        None => {
+            let mut wanted = wanted.reason.iter();
+            let waits = wanted.any(|reason| reason.matches(Some(EXPIRED)));
+            let expiry = waits.then(|| expiry(report)).flatten();
+            expiry.or_else(|| general(report))
+        }
     }
 }
 
@@ -81,9 +97,16 @@ pub(crate) fn completing(report: &Report) -> Option<String> {
     settled_too_late(report).or_else(|| receiving(report))
 }
 
-/// Explains why no client receives: a wrong entity name, or a client that does not trust the emulator.
+/// Explains why no client receives.
 pub(crate) fn connecting(report: &Report) -> Option<String> {
-    missing_entity(report).or_else(|| untrusted_certificate(report))
+    attaching(report, ATTACH_RECEIVER)
+}
+
+/// Explains why no client attaches a link: a wrong entity name, a refusal, or a client that does not trust the emulator.
+fn attaching(report: &Report, attach: &str) -> Option<String> {
+    missing_entity(report)
+        .or_else(|| refused_link(report, attach))
+        .or_else(|| untrusted_certificate(report))
 }
 
 /// Explains messages that are gone.
@@ -132,7 +155,8 @@ fn nothing_sent(report: &Report) -> Option<String> {
         Some((topic, _)) => format!(
             "no message of {topic} ever reached {owner}; `explain` shows which of its rules match a message"
         ),
-        None => connecting(report).unwrap_or_else(|| format!("nothing was ever sent to {owner}")),
+        None => attaching(report, ATTACH_SENDER)
+            .unwrap_or_else(|| format!("nothing was ever sent to {owner}")),
     })
 }
 
@@ -144,8 +168,7 @@ fn refused(report: &Report) -> Option<String> {
         event.kind == EventKind::Refused && operation.is_some_and(|own| SENDS.contains(&own))
     })?;
     let client = refused.client.as_deref().unwrap_or("a client");
-    let detail = refused.detail.as_deref()?;
-    let why = detail.split(" TrackingId:").next()?;
+    let why = without_tracking(refused.detail.as_deref()?);
     Some(format!("a message of {client} was refused: {why}"))
 }
 
@@ -236,9 +259,7 @@ fn missing_entity(report: &Report) -> Option<String> {
     let events = report.timeline.events().iter().rev();
     let mut missing = events.filter_map(|event| {
         let is_missing = event.reason.as_deref() == Some("amqp:not-found");
-        let (_, rest) = event.detail.as_deref()?.split_once("://")?;
-        let (address, _) = rest.split_once('\'')?;
-        let (_, name) = address.split_once('/')?;
+        let (_, name) = resource(event.detail.as_deref()?)?;
         let client = event.client.as_deref().unwrap_or("a client");
         is_missing.then(|| (client.to_owned(), name.to_owned()))
     });
@@ -250,6 +271,45 @@ fn missing_entity(report: &Report) -> Option<String> {
     Some(format!(
         "{client} requested {name:?}, which does not exist{suggestion}"
     ))
+}
+
+/// Explains that the last link of a client, or its token, was refused. The test itself has seen its own refusals.
+fn refused_link(report: &Report, attach: &str) -> Option<String> {
+    let receivers = report.receivers.as_deref().unwrap_or_default();
+    let mut events = report.timeline.events().iter();
+    let refused = events.rfind(|event| {
+        let operation = event.operation.as_deref();
+        let client = event.client.as_deref();
+        let mut receivers = receivers.iter();
+        event.kind == EventKind::Refused
+            && (operation == Some(attach) || operation == Some(PUT_TOKEN))
+            && event
+                .reason
+                .as_deref()
+                .is_some_and(|reason| LASTING.contains(&reason))
+            && client != Some(TEST_CLIENT)
+            && !receivers.any(|receiver| Some(receiver.client.as_str()) == client)
+            && (is_at(event, &report.owner) || names(event, &report.owner))
+    })?;
+    let client = refused.client.as_deref().unwrap_or("a client");
+    let why = without_tracking(refused.detail.as_deref()?);
+    Some(match refused.operation.as_deref() {
+        Some(PUT_TOKEN) => format!("a token of {client} was refused: {why}"),
+        _ => format!("{client} could not {attach}: {why}"),
+    })
+}
+
+/// Returns whether an event of the namespace names an entity, or the whole namespace, as its resource.
+fn names(event: &Event, entity: &str) -> bool {
+    let resource = event.detail.as_deref().and_then(resource);
+    resource.is_some_and(|(_, path)| path.is_empty() || path.eq_ignore_ascii_case(entity))
+}
+
+/// Returns the host and the path of the address in an error: `sb://host/path`, in quotes.
+fn resource(detail: &str) -> Option<(&str, &str)> {
+    let (_, rest) = detail.split_once("://")?;
+    let (address, _) = rest.split_once('\'')?;
+    Some(address.split_once('/').unwrap_or((address, "")))
 }
 
 /// Explains that a client does not trust the emulator's certificate.
