@@ -35,7 +35,7 @@ use tokio::{net::TcpStream, sync::Mutex};
 use crate::{
     endpoints::Secret,
     error::amqp::{AmqpError, Condition},
-    liveness::Liveness,
+    liveness::{Liveness, NamespaceEnd},
     stream::{Secure, Stream},
 };
 
@@ -62,6 +62,7 @@ pub(crate) struct Login {
     pub(crate) key_name: String,
     pub(crate) key: Secret,
     pub(crate) liveness: Liveness,
+    pub(crate) end: NamespaceEnd,
     /// The TLS configuration, where the namespace requires TLS.
     pub(crate) secure: Option<Secure>,
 }
@@ -84,8 +85,14 @@ impl Login {
             key_name: key_name.unwrap_or_default(),
             key: key.unwrap_or_default().into(),
             liveness,
+            end: NamespaceEnd::default(),
             secure,
         }
+    }
+
+    /// Returns the login to a namespace whose end is marked there.
+    pub(crate) fn with_end(self, end: NamespaceEnd) -> Self {
+        Self { end, ..self }
     }
 }
 
@@ -186,6 +193,7 @@ impl Amqp {
     }
 
     async fn session(&self) -> Result<OpenSession, AmqpError> {
+        self.login.end.check()?;
         let mut connection = self.connection.lock().await;
         let open = match connection.take() {
             Some(open) if !open.0.is_closed() => open,
@@ -237,7 +245,7 @@ impl Login {
                 stream.map_err(|source| self.unreachable(source))?
             }
         };
-        let (stream, connection_end) = ConnectionEnd::of(stream);
+        let (stream, connection_end) = ConnectionEnd::of(stream, self.end.clone());
         let open = Box::pin(connection.open_with_stream(stream)).await?;
         Ok((open, connection_end))
     }

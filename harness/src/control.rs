@@ -28,7 +28,7 @@ use crate::{
     backend::{Backend, BoxFuture, TimelineQuery},
     catalog::{Catalog, EntityKind},
     error::control::{ControlError, Refusal},
-    liveness::Liveness,
+    liveness::{Liveness, NamespaceEnd},
     record_history::{MessagePosition, Record, RecordHistory, SUB_QUEUE_SUFFIXES},
     running::Termination,
     stream::{self, UNRESERVED, exchange},
@@ -45,6 +45,7 @@ pub(crate) struct Control {
     address: SocketAddr,
     namespace: String,
     liveness: Liveness,
+    end: NamespaceEnd,
     /// Sent with every request, for an emulator that receives requests beyond its loopback.
     token: Option<ControlToken>,
     record_history: RecordHistory,
@@ -56,6 +57,7 @@ impl Control {
             address,
             namespace: namespace.to_owned(),
             liveness,
+            end: NamespaceEnd::default(),
             token: None,
             record_history: RecordHistory::default(),
         }
@@ -64,6 +66,11 @@ impl Control {
     /// Returns the client with the emulator's control token.
     pub(crate) fn with_token(self, token: Option<ControlToken>) -> Self {
         Self { token, ..self }
+    }
+
+    /// Returns the client of a namespace whose end is marked there.
+    pub(crate) fn with_end(self, end: NamespaceEnd) -> Self {
+        Self { end, ..self }
     }
 
     /// Creates the namespace of this client. `topology` is JSON in the official emulator's format.
@@ -190,6 +197,7 @@ impl Control {
         body: Bytes,
         within: Duration,
     ) -> Result<(StatusCode, Bytes), ControlError> {
+        self.end.check()?;
         let mut request = Request::builder().method(method).uri(path);
         if let Some(token) = &self.token {
             request = request.header(header::AUTHORIZATION, token.authorization());

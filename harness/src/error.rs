@@ -32,7 +32,7 @@ pub enum ErrorKind {
     Timeout,
     /// The emulator refused the operation; the message has its condition or status.
     Refused,
-    /// The emulator or the namespace does not answer.
+    /// The emulator or the namespace does not answer, or has ended.
     Unreachable,
     /// The answer violates the protocol.
     Malformed,
@@ -190,7 +190,9 @@ impl error::Error for Error {
 impl From<AmqpError> for Error {
     fn from(source: AmqpError) -> Self {
         let kind = match &source {
-            AmqpError::Unreachable { .. } | AmqpError::Ended(_) => ErrorKind::Unreachable,
+            AmqpError::Unreachable { .. } | AmqpError::NamespaceEnded(_) | AmqpError::Ended(_) => {
+                ErrorKind::Unreachable
+            }
             AmqpError::Refused(_) | AmqpError::Rejected(_) | AmqpError::Management { .. } => {
                 ErrorKind::Refused
             }
@@ -204,9 +206,9 @@ impl From<AmqpError> for Error {
 impl From<ControlError> for Error {
     fn from(source: ControlError) -> Self {
         let kind = match &source {
-            ControlError::Unreachable { .. } | ControlError::Administration { .. } => {
-                ErrorKind::Unreachable
-            }
+            ControlError::Unreachable { .. }
+            | ControlError::Administration { .. }
+            | ControlError::NamespaceEnded(_) => ErrorKind::Unreachable,
             ControlError::Refused(_) => ErrorKind::Refused,
             ControlError::Malformed { .. } => ErrorKind::Malformed,
             ControlError::Unsupported { .. } => ErrorKind::Unsupported,

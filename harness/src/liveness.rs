@@ -4,7 +4,10 @@ use std::{
     collections::VecDeque,
     io,
     process::{Child, ExitStatus},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -50,6 +53,36 @@ impl Liveness {
                 format!("the emulator's container has ended; {output}")
             }),
         }
+    }
+}
+
+/// Whether the `ServiceBus` of a namespace has ended, which its clients may outlive.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NamespaceEnd(Arc<AtomicBool>);
+
+/// The error of operations after that: another namespace may have the address by then.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the namespace has ended, because its `ServiceBus` was stopped or dropped; keep that until the last operation"
+)]
+pub(crate) struct NamespaceEnded;
+
+impl NamespaceEnd {
+    pub(crate) fn check(&self) -> Result<(), NamespaceEnded> {
+        match self.0.load(Ordering::Relaxed) {
+            true => Err(NamespaceEnded),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Marks the namespace as ended when it is dropped.
+#[derive(Debug)]
+pub(crate) struct EndOnDrop(pub(crate) NamespaceEnd);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -40,6 +40,7 @@ use crate::{
     file_lock::FileLock,
     keep::KeepOnFailure,
     keys::{Keys, tls_namespace},
+    liveness::{EndOnDrop, NamespaceEnd},
     mode::Mode,
     observer::{ClientAccess, Recording},
     report::ReportOnFailure,
@@ -69,6 +70,8 @@ pub struct ServiceBus {
     keep_on_failure: Option<KeepOnFailure>,
     /// Dropped while the namespace exists, because clients reach that through the recorder.
     recording: Option<Recording>,
+    /// Dropped after everything that uses the namespace.
+    end: EndOnDrop,
     /// Dropped last, so that connections close before the emulator does.
     running: Box<dyn Running>,
     /// Released when the emulator's end has begun.
@@ -362,6 +365,7 @@ impl ServiceBus {
             running,
             end_checks,
             recording,
+            end,
             data: _data,
             // Bound last, so dropped first if a check fails.
             report_on_failure: _report_on_failure,
@@ -371,6 +375,7 @@ impl ServiceBus {
             check.check().await;
         }
         drop(recording);
+        drop(end);
         connections.run(|_| running.stop()).await;
     }
 
@@ -399,11 +404,11 @@ impl ServiceBus {
         let remote = started.running.remote();
         let (http, name) = (started.endpoints.http, &namespace.name);
         let liveness = started.running.liveness();
-        let is_remote = remote.is_some();
+        let (is_remote, end) = (remote.is_some(), NamespaceEnd::default());
         let (backend, secure): (Arc<dyn Backend>, _) = match remote {
             Some((backend, secure)) => (backend, Some(secure)),
             None => {
-                let control = Control::new(http, name, liveness.clone());
+                let control = Control::new(http, name, liveness.clone()).with_end(end.clone());
                 let control = control.with_token(started.running.control_token());
                 (Arc::new(control), None)
             }
@@ -415,14 +420,13 @@ impl ServiceBus {
                 .map(|target| backend.entity_name(&target)),
             ..declared
         });
-        let declared = declared.collect();
         let (address, string) = (started.endpoints.amqp, &namespace.connection_string);
-        let login = Login::new(address, string, liveness, secure);
+        let login = Login::new(address, string, liveness, secure).with_end(end.clone());
         let connections = Connections {
             background,
             amqp: Amqp::new(login),
+            declared: declared.collect(),
             backend,
-            declared,
             cancelled: Cancelled::default(),
             scripted_faults: ScriptedFaults::default(),
             within: options.within,
@@ -449,6 +453,7 @@ impl ServiceBus {
             keys: options.keys,
             namespace: client_access.namespace,
             recording: client_access.recording,
+            end: EndOnDrop(end),
             end_checks: EndCheckKind::ALL
                 .map(|kind| EndCheck::new(kind, &connections, own.clone())),
             connections,

@@ -98,15 +98,28 @@ fn a_panicking_test_ends_its_emulator() {
 #[tokio::test]
 async fn a_namespace_ends_although_its_handles_remain() {
     let (servicebus, orders) = namespace_with_orders().await;
-    orders.send("hello").await;
+    orders.send(Message::from("hello").message_id("o-17")).await;
+    let locked = orders.receive().await;
+    let clock = servicebus.clock();
     let address = servicebus.endpoints().amqp;
     drop(servicebus);
     until_gone(address);
-    let error = error_of(orders.counts()).await;
-    assert!(
-        error.contains("the emulator's control API at") && error.contains("does not answer"),
-        "{error}"
-    );
+    let ended = "the namespace has ended, because its `ServiceBus` was stopped or dropped; keep that until the last operation";
+    assert_eq!(error_of(clock.freeze()).await, ended);
+    for (operation, error) in [
+        (
+            "settle #1 \"hello\" (message-id o-17) of orders",
+            error_of(locked.complete()).await,
+        ),
+        (
+            "count the messages of orders",
+            error_of(orders.counts()).await,
+        ),
+        ("send to orders", error_of(orders.send("again")).await),
+        ("receive from orders", error_of(orders.receive()).await),
+    ] {
+        assert_eq!(error, format!("cannot {operation}: {ended}"));
+    }
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use tokio::{
 };
 
 use super::{AmqpError, RESPONSE_TIMEOUT};
-use crate::stream::Stream;
+use crate::{liveness::NamespaceEnd, stream::Stream};
 
 /// How long an exchange may take to report a more precise error after its connection has ended.
 const GRACE: Duration = Duration::from_millis(100);
@@ -30,9 +30,9 @@ pub(crate) struct OpenSession {
     pub(crate) connection_end: ConnectionEnd,
 }
 
-/// Resolves when the connection ends.
+/// Resolves when the connection ends; knows whether the namespace has ended with it.
 #[derive(Debug, Clone)]
-pub(crate) struct ConnectionEnd(watch::Receiver<()>);
+pub(crate) struct ConnectionEnd(watch::Receiver<()>, NamespaceEnd);
 
 /// A stream whose drop notifies waiting exchanges.
 #[derive(Debug)]
@@ -43,13 +43,13 @@ struct WatchedStream {
 
 impl ConnectionEnd {
     /// Wraps a stream to watch its end; the caller uses the returned stream instead.
-    pub(crate) fn of(stream: Box<dyn Stream>) -> (Box<dyn Stream>, Self) {
+    pub(crate) fn of(stream: Box<dyn Stream>, end: NamespaceEnd) -> (Box<dyn Stream>, Self) {
         let (sender, receiver) = watch::channel(());
         let watched = WatchedStream {
             stream,
             _until_dropped: sender,
         };
-        (Box::new(watched), Self(receiver))
+        (Box::new(watched), Self(receiver, end))
     }
 
     /// Limits an exchange to [`RESPONSE_TIMEOUT`], and to [`GRACE`] after its connection has ended.
@@ -66,19 +66,24 @@ impl ConnectionEnd {
         within: Duration,
         exchange: impl Future<Output = Result<T, AmqpError>>,
     ) -> impl Future<Output = Result<T, AmqpError>> {
-        let mut ended = self.0.clone();
+        let (mut ended, namespace_end) = (self.0.clone(), self.1.clone());
+        let explain = move |error| match namespace_end.check() {
+            Ok(()) => error,
+            Err(namespace_ended) => namespace_ended.into(),
+        };
         // The futures of the client library are large.
         let mut exchange = Box::pin(exchange);
         async move {
             tokio::select! {
                 biased;
-                done = &mut exchange => return done,
+                done = &mut exchange => return done.map_err(explain),
                 // The sender never sends: its drop is an error here.
                 _ = ended.changed() => {}
                 () = tokio::time::sleep(within) => return Err(AmqpError::TimedOut { within }),
             }
             let last = tokio::time::timeout(GRACE, exchange).await;
             last.unwrap_or_else(|_elapsed| Err(AmqpError::ended()))
+                .map_err(explain)
         }
     }
 }

@@ -12,7 +12,7 @@ use fe2o3_amqp::{
     types::{definitions, primitives::Value},
 };
 
-use crate::text;
+use crate::{liveness::NamespaceEnded, text};
 
 /// The entity does not exist.
 pub(crate) const NOT_FOUND: &str = "amqp:not-found";
@@ -69,6 +69,9 @@ pub(crate) enum AmqpError {
         /// The error of the system.
         source: io::Error,
     },
+    /// The operation came too late.
+    #[error(transparent)]
+    NamespaceEnded(#[from] NamespaceEnded),
     /// The emulator closed a connection, a session or a link with an error.
     #[error("{0}")]
     Refused(Condition),
@@ -108,6 +111,7 @@ impl AmqpError {
             | Self::Rejected(Some(condition))
             | Self::Management { condition, .. } => Some(condition),
             Self::Rejected(None)
+            | Self::NamespaceEnded(_)
             | Self::Unreachable { .. }
             | Self::TimedOut { .. }
             | Self::Lost(_)

@@ -5,6 +5,8 @@ use std::{fmt, io, net::SocketAddr};
 use hyper::StatusCode;
 use servicebus_control_api::{ErrorAnswer, ErrorDetails, Problem};
 
+use crate::liveness::NamespaceEnded;
+
 /// Why a request to the control API failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ControlError {
@@ -35,6 +37,9 @@ pub(crate) enum ControlError {
         /// The cause.
         source: io::Error,
     },
+    /// The request came too late.
+    #[error(transparent)]
+    NamespaceEnded(#[from] NamespaceEnded),
     /// Only an emulator supports the request, and the namespace may not run in one.
     #[error("could not check: {what}")]
     Unsupported {
@@ -51,6 +56,7 @@ impl ControlError {
             Self::Unreachable { .. }
             | Self::Malformed { .. }
             | Self::Administration { .. }
+            | Self::NamespaceEnded(_)
             | Self::Unsupported { .. } => None,
         }
     }
