@@ -29,12 +29,18 @@ pub(super) fn expand(text: String) -> Result<String, ApiError> {
     let Ok(parts) = serde_json::from_str::<HashMap<String, IgnoredAny>>(&text) else {
         return Ok(text);
     };
-    if parts.is_empty() || parts.contains_key("UserConfig") {
+    if parts.contains_key("UserConfig") {
         return Ok(text);
+    }
+    let known = "queues, topics and settings, or UserConfig";
+    if parts.is_empty() {
+        let text = format!(
+            "a topology has {known}, and this one has none of them; {{\"queues\":[]}} declares no entities"
+        );
+        return Err(refused(text));
     }
     let mut short: Members = serde_json::from_str(&text).unwrap_or_default();
     let [queues, topics, settings] = PARTS.map(|part| short.remove(part).unwrap_or_default());
-    let known = "queues, topics and settings, or UserConfig";
     refuse_others("a topology", known, short.keys())?;
     let mut namespace = json!({
         "Name": "tests",

@@ -113,7 +113,7 @@ fn an_error_response_has_one_text_with_all_problems() {
     assert!(text.ends_with(last), "{text}");
     assert_eq!(
         put(&bus, "wrong", "{}").body["error"]["text"],
-        "the topology cannot be served: the key \"UserConfig\" is missing"
+        "a topology has queues, topics and settings, or UserConfig, and this one has none of them; {\"queues\":[]} declares no entities"
     );
     let unknown = bus.http.get("/$emulator/v1/namespaces/none/clock");
     assert_eq!(
