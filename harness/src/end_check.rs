@@ -7,7 +7,7 @@
 use std::{sync::Arc, thread, time::Duration};
 
 use servicebus_assertions::{near, unfired};
-use servicebus_control_api::{Failure, Faults};
+use servicebus_control_api::{Failure, Faults, Pick};
 
 use crate::{
     assertion::describe_remaining, background::Stopwatch, catalog::EntityKind,
@@ -94,10 +94,7 @@ impl Drop for EndCheck {
         };
         let kind = self.kind;
         if thread::panicking() && kind == EndCheckKind::Faults {
-            let seeds = connections.scripted_faults.describe_seeds();
-            if !seeds.is_empty() {
-                eprintln!("{seeds}");
-            }
+            report_random_faults(&connections);
         }
         let is_of_interest = !thread::panicking() || kind == EndCheckKind::Health;
         if !is_of_interest || self.is_healthy() || !kind.is_enabled(&connections) {
@@ -113,6 +110,32 @@ impl Drop for EndCheck {
             }
         }
     }
+}
+
+/// Reports random faults, which a test that fails may have to repeat. On virtual time no request can be awaited here.
+fn report_random_faults(connections: &Arc<Connections>) {
+    if connections.scripted_faults.has_random_faults() {
+        let fired = match connections.background.activity() {
+            None => {
+                let counting = random_hits(Arc::clone(connections));
+                connections.background.wait_for(Duration::MAX, counting)
+            }
+            Some(_) => None,
+        };
+        let fired = fired.flatten();
+        eprintln!("{}", connections.scripted_faults.describe_random(fired));
+    }
+}
+
+/// Counts the random faults that fired; `None` if the emulator does not know, because it was restarted or has ended.
+async fn random_hits(connections: Arc<Connections>) -> Option<u64> {
+    let listed = connections.backend.faults().await.ok()?.faults;
+    let random = listed
+        .iter()
+        .filter(|listed| matches!(listed.fault.pick, Pick::Random { .. }));
+    random
+        .map(|listed| listed.hits)
+        .reduce(|sum, hits| sum + hits)
 }
 
 /// Puts the test's returned error before the failure, because the test runner cannot show it.

@@ -4,6 +4,8 @@ use std::panic::Location;
 
 use parking_lot::Mutex;
 
+use crate::text;
+
 /// The faults that must fire before the namespace ends.
 #[derive(Debug, Default)]
 pub(crate) struct ScriptedFaults {
@@ -37,7 +39,11 @@ impl ScriptedFaults {
 
     /// Returns whether any fault was scripted or random faults were started.
     pub(crate) fn may_fire(&self) -> bool {
-        self.has_faults() || !self.seeds.lock().is_empty()
+        self.has_faults() || self.has_random_faults()
+    }
+
+    pub(crate) fn has_random_faults(&self) -> bool {
+        !self.seeds.lock().is_empty()
     }
 
     /// Returns and removes all faults, so that they are checked once.
@@ -50,14 +56,15 @@ impl ScriptedFaults {
         self.seeds.lock().push(seed);
     }
 
-    /// Returns how to repeat the random faults, for a test that fails; empty without random faults.
-    pub(crate) fn describe_seeds(&self) -> String {
+    /// Describes the random faults of a test that fails, with the calls that repeat them: how many fired, if that is known.
+    pub(crate) fn describe_random(&self, fired: Option<u64>) -> String {
         let seeds = self.seeds.lock();
         let calls = seeds.iter().map(|seed| format!("faults().random({seed})"));
-        let calls = Vec::from_iter(calls);
-        match calls.is_empty() {
-            true => String::new(),
-            false => format!("random faults fired: {}", calls.join(", ")),
+        let calls = Vec::from_iter(calls).join(", ");
+        match fired {
+            None => format!("random faults were started: {calls}"),
+            Some(0) => format!("no random fault fired: {calls}"),
+            Some(fired) => format!("{} fired: {calls}", text::count(fired, "random fault")),
         }
     }
 }
@@ -69,10 +76,17 @@ mod tests {
     #[test]
     fn random_faults_can_be_repeated() {
         let scripted = ScriptedFaults::default();
-        assert_eq!(scripted.describe_seeds(), "");
+        assert!(!scripted.has_random_faults());
         scripted.record_seed(17);
         scripted.record_seed(4);
-        let rendered = "random faults fired: faults().random(17), faults().random(4)";
-        assert_eq!(scripted.describe_seeds(), rendered);
+        for (fired, begin) in [
+            (None, "random faults were started"),
+            (Some(0), "no random fault fired"),
+            (Some(1), "1 random fault fired"),
+            (Some(2), "2 random faults fired"),
+        ] {
+            let rendered = format!("{begin}: faults().random(17), faults().random(4)");
+            assert_eq!(scripted.describe_random(fired), rendered);
+        }
     }
 }

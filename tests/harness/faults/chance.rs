@@ -2,6 +2,8 @@
 
 use servicebus_harness::{EventKind, prelude::*};
 
+use servicebus_test_support::built;
+
 use super::{bus, raw::Client};
 
 /// Which of a hundred sends are rejected.
@@ -49,6 +51,46 @@ async fn random_faults_that_never_fire_fail_no_test() {
     let servicebus = bus().await;
     servicebus.faults().random(1).start().await;
     servicebus.stop().await;
+}
+
+#[test]
+fn a_test_that_fails_reports_how_many_random_faults_fired() {
+    if built::is_child() {
+        return built::run_child(async {
+            for refused in 0..3 {
+                let failed = tokio::spawn(fail_after_refused_sends(refused)).await;
+                failed.expect_err("it fails");
+            }
+        });
+    }
+    let test = "harness::faults::chance::a_test_that_fails_reports_how_many_random_faults_fired";
+    let output = built::rerun(test).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let reported = stderr
+        .lines()
+        .filter(|line| line.contains("faults().random("));
+    assert_eq!(
+        Vec::from_iter(reported),
+        [
+            "no random fault fired: faults().random(0)",
+            "1 random fault fired: faults().random(1)",
+            "2 random faults fired: faults().random(2)",
+        ],
+        "{stderr}"
+    );
+}
+
+/// Fails after so many sends, of which a random fault refuses each.
+async fn fail_after_refused_sends(refused: u64) {
+    let servicebus = bus().await;
+    let chance = servicebus.faults().random(refused);
+    let chance = chance.rate_of(Operation::Send, 1.0, [Effect::server_busy()]);
+    chance.start().await;
+    let orders = servicebus.queue("orders");
+    for _ in 0..refused {
+        orders.send("hello").result().await.unwrap_err();
+    }
+    panic!("the test fails here");
 }
 
 #[tokio::test]
