@@ -146,7 +146,7 @@ changes!(
 impl SubQueueClient {
     async fn create(&self, properties: serde_json::Value) -> Result<(), Error> {
         let (kind, name) = (self.kind(), self.owner_path().to_owned());
-        match self.unknown_entity_if(true).await {
+        match self.unknown_entity().await {
             None => return Err(exists(kind, name)),
             Some(unknown) if unknown.kind != kind => return Err(unknown.into()),
             Some(UnknownEntity {
@@ -164,8 +164,8 @@ impl SubQueueClient {
         properties: serde_json::Value,
         part: Option<&'static str>,
     ) -> Result<(), Error> {
-        if let Some(unknown) = self.unknown_entity_if(true).await {
-            return Err(unknown.into());
+        if let Some(unknown) = self.unknown_entity_error_if(true).await {
+            return Err(unknown);
         }
         let (kind, name) = (self.kind(), self.owner_path().to_owned());
         if let Some(part) = part {

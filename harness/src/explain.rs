@@ -131,8 +131,8 @@ async fn explain(message: Message, subscription: SubscriptionClient) -> Result<E
         Ok(answer) => answer.rules.is_empty(),
         Err(source) => source.status() == Some(404),
     };
-    if let Some(unknown) = subscription.unknown_entity_if(may_be_unknown).await {
-        return Err(unknown.into());
+    if let Some(unknown) = subscription.unknown_entity_error_if(may_be_unknown).await {
+        return Err(unknown);
     }
     match explained {
         Ok(answer) => Ok(Explanation {

@@ -255,6 +255,9 @@ async fn session_receiver_and_topic_assertions_over_http() {
         .expect_empty()
         .within(SHORT);
     same!(it, unknown, {"kind": "empty", "entity": "prices/subscriptions/us"});
+    eu.delete().await;
+    let deleted = eu.expect_empty().within(SHORT);
+    same!(it, deleted, {"kind": "empty", "entity": "prices/Subscriptions/eu"});
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use servicebus_assertions::{
     TEST_CLIENT, Timeline, not_idle,
 };
 use servicebus_broker::{self as broker, Entity, SequenceNumber, SubQueue};
-use servicebus_control_api::{AssertionResult, Counts, Receiver, Session};
+use servicebus_control_api::{AssertionResult, Counts, Event, Receiver, Session};
 use tokio::pin;
 use tokio::sync::Semaphore;
 use tokio::task::yield_now;
@@ -197,6 +197,14 @@ impl servicebus_assertions::Namespace for NamespaceView {
 
     fn timeline<'a>(&'a self, path: &'a str, with_messages: bool) -> BoxFuture<'a, Timeline> {
         Box::pin(self.recorded(path, with_messages))
+    }
+
+    fn newest_events(&self) -> BoxFuture<'_, Vec<Event>> {
+        Box::pin(async {
+            // The semaphore is never closed while a client can ask.
+            let _permit = self.timelines.acquire().await;
+            Ok(timeline::newest_events(&self.namespace, timeline::MAX_PAGE).await)
+        })
     }
 
     fn receivers<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Vec<Receiver>> {

@@ -19,7 +19,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use serde::Deserialize;
 use servicebus_broker::{EntityId, Event, Events, SequenceNumber, SubQueue};
-use servicebus_control_api::{Timeline, UnsettledSends};
+use servicebus_control_api::{self as api, Timeline, UnsettledSends};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::task::yield_now;
 use tokio::time::timeout;
@@ -35,7 +35,7 @@ use render::{Rendering, place};
 /// Events that are copied while the record is locked: a tenth of a millisecond. Then other tasks get their turn.
 const COPIED: usize = 1024;
 /// Maximum number of events in one page.
-const MAX_PAGE: usize = 1000;
+pub(crate) const MAX_PAGE: usize = 1000;
 /// How many timelines are rendered at the same time; others wait.
 pub(crate) const AT_ONCE: usize = 4;
 /// Maximum number of events in the report of a test.
@@ -224,18 +224,23 @@ pub(crate) async fn of_entity(
         .await
 }
 
-/// Returns the newest events of a namespace as text, one per line.
-pub(crate) async fn newest(namespace: &Arc<Namespace>) -> String {
+/// Returns up to `most` of the newest events of a namespace with a line for each, the oldest first.
+pub(crate) async fn newest_events(namespace: &Arc<Namespace>, most: usize) -> Vec<api::Event> {
     let page = Page {
         after: 0,
         before: u64::MAX,
-        left: REPORTED,
+        left: most,
         is_newest: true,
         next: None,
     };
     let rendering = copied(namespace, TimelineQuery::default(), None, Some(&page)).await;
     let rendering = rendering.in_page(Some(page)).await.with_lines(true);
-    let (Timeline { events, .. }, _) = rendering.whole().await;
+    rendering.whole().await.0.events
+}
+
+/// Returns the newest events of a namespace as text, one per line.
+pub(crate) async fn newest(namespace: &Arc<Namespace>) -> String {
+    let events = newest_events(namespace, REPORTED).await;
     let first = events.first().and_then(|event| event.position);
     let older = first.filter(|first| *first > 1);
     let older = older.map(|first| format!("  … {} older events", first - 1));

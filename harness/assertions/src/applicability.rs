@@ -7,12 +7,9 @@ use crate::{
 };
 
 impl Assertion {
-    /// Returns why this cannot be asserted: the entity does not exist, or does not support it.
+    /// Returns why this cannot be asserted of an entity that exists: it does not support it.
     pub(crate) fn why_unsupported(&self, catalog: &Catalog) -> Option<String> {
         let (kind, path) = (self.address.kind(), self.address.owner_path());
-        if let Some(unknown) = catalog.missing(kind, path) {
-            return Some(unknown.to_string());
-        }
         if kind == EntityKind::Topic && self.address.is_owner() && self.kind.concerns_receivers() {
             return Some(of_topic(path, catalog));
         }

@@ -6,9 +6,9 @@
 use std::{error::Error, fmt};
 
 use serde_json::Value;
-use servicebus_control_api::{Properties, Queues, Subscriptions, Topics};
+use servicebus_control_api::{Event, EventKind, Properties, Queues, Subscriptions, Topics};
 
-use crate::text;
+use crate::{text, timeline::is_at};
 
 /// The entities of a namespace.
 #[derive(Debug, Clone, Default)]
@@ -84,6 +84,7 @@ impl Catalog {
             kind,
             name: name.to_owned(),
             instead: instead.map(|entity| entity.kind),
+            deleted: None,
             known: text::nearest_first(name, known.collect()),
         })
     }
@@ -98,6 +99,7 @@ impl Catalog {
             kind,
             name: subscription_path(topic, name),
             instead: None,
+            deleted: None,
             known: text::nearest_first(name, known.collect()),
         }
     }
@@ -141,7 +143,7 @@ impl EntitySettings {
 const LISTED: usize = 10;
 
 /// A queue, topic or subscription that does not exist.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct UnknownEntity {
     /// The requested kind.
     pub kind: EntityKind,
@@ -149,8 +151,23 @@ pub struct UnknownEntity {
     pub name: String,
     /// The kind of an entity that has this name instead.
     pub instead: Option<EntityKind>,
+    /// When it was deleted, if it was, in seconds since the start of the namespace, by its clock.
+    pub deleted: Option<f64>,
     /// The entities of this kind that exist, the most similar name first; for a subscription those of its topic.
     pub known: Vec<String>,
+}
+
+impl UnknownEntity {
+    /// Adds when it was deleted, if these events, the oldest first, show that.
+    pub fn deleted_in(self, events: &[Event]) -> Self {
+        let mut events = events.iter();
+        let deletion = events
+            .rfind(|event| event.kind == EventKind::EntityDeleted && is_at(event, &self.name));
+        Self {
+            deleted: deletion.map(|event| event.offset),
+            ..self
+        }
+    }
 }
 
 impl fmt::Display for UnknownEntity {
@@ -160,6 +177,9 @@ impl fmt::Display for UnknownEntity {
         match topic {
             Some((topic, name)) => write!(f, "the topic \"{topic}\" has no {kind} \"{name}\"")?,
             None => write!(f, "there is no {kind} \"{name}\"")?,
+        }
+        if let (Some(offset), None) = (self.deleted, self.instead) {
+            return write!(f, ": it was deleted at +{offset:.3} s");
         }
         let (requested, who) = match topic {
             Some((_, name)) => (name, "it"),

@@ -74,7 +74,13 @@ impl Assertion {
     pub async fn check(&self, namespace: &dyn Namespace) -> Result<(), AssertionFailed> {
         let names = Vec::from_iter(self.counts.iter().map(|(name, _)| *name));
         namespace.check_counts(self.address.path(), &names)?;
-        if let Some(why) = self.why_unsupported(&namespace.catalog().await?) {
+        let catalog = namespace.catalog().await?;
+        if let Some(unknown) = catalog.missing(self.address.kind(), self.address.owner_path()) {
+            let events = namespace.newest_events().await.unwrap_or_default();
+            let unknown = unknown.deleted_in(&events);
+            return Err(AssertionFailed::unchecked(unknown.to_string()));
+        }
+        if let Some(why) = self.why_unsupported(&catalog) {
             return Err(AssertionFailed::unchecked(why));
         }
         let due = self.due.map(ScheduledEnqueueTime::instant);

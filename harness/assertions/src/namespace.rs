@@ -3,7 +3,7 @@
 use std::{future::Future, pin::Pin, time::Duration};
 
 use bytes::Bytes;
-use servicebus_control_api::{Counts, Receiver, Session};
+use servicebus_control_api::{Counts, Event, Receiver, Session};
 
 use crate::{
     catalog::Catalog, message::Message, report::AssertionFailed, text, timeline::Timeline,
@@ -29,6 +29,9 @@ pub trait Namespace: Send + Sync {
 
     /// Returns the events at a path, with their messages if requested.
     fn timeline<'a>(&'a self, path: &'a str, with_messages: bool) -> BoxFuture<'a, Timeline>;
+
+    /// Returns the newest events of all entities, deleted ones included, the oldest first.
+    fn newest_events(&self) -> BoxFuture<'_, Vec<Event>>;
 
     /// Lists the receivers of the code under test at a path.
     fn receivers<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Vec<Receiver>>;

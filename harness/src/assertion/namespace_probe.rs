@@ -6,7 +6,7 @@ use bytes::Bytes;
 use servicebus_assertions::{
     AssertionFailed, BoxFuture, Catalog, EntityAddress, Message, Namespace, Predicate, Timeline,
 };
-use servicebus_control_api::{Counts, Receiver, Session};
+use servicebus_control_api::{Counts, Event, Receiver, Session};
 
 use crate::{
     background::Stopwatch,
@@ -87,6 +87,10 @@ impl Namespace for NamespaceProbe {
             };
             Ok(timeline.with_messages(messages.map(seen)))
         })
+    }
+
+    fn newest_events(&self) -> BoxFuture<'_, Vec<Event>> {
+        Box::pin(async { Ok(self.client.newest_events().await) })
     }
 
     fn receivers<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Vec<Receiver>> {

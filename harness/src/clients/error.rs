@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, time::Duration};
 
+use servicebus_control_api::{Event, Timeline};
+
 use super::SubQueueClient;
 use crate::{
     catalog::UnknownEntity,
@@ -30,11 +32,28 @@ pub(crate) fn listed(state: &str, numbers: &[i64]) -> String {
 
 impl SubQueueClient {
     /// Lists the entities that exist, if this one does not.
-    pub(crate) async fn unknown_entity_if(&self, not_found: bool) -> Option<UnknownEntity> {
+    pub(crate) async fn unknown_entity(&self) -> Option<UnknownEntity> {
+        self.catalog().await.missing(self.kind(), self.owner_path())
+    }
+
+    /// Returns the error for an entity that does not exist, or was deleted.
+    pub(crate) async fn unknown_entity_error_if(&self, not_found: bool) -> Option<Error> {
         if !not_found {
             return None;
         }
-        self.catalog().await.missing(self.kind(), self.owner_path())
+        let unknown = self.unknown_entity().await?;
+        let events = self.newest_events().await;
+        Some(unknown.deleted_in(&events).into())
+    }
+
+    /// Returns the newest events of all entities, deleted ones included, the oldest first; none if nothing is recorded.
+    pub(crate) async fn newest_events(&self) -> Vec<Event> {
+        let answer = self.run(|client| async move {
+            let query = [("order", "newest"), ("limit", "1000")];
+            client.backend().get_json("/timeline", &query).await
+        });
+        let timeline = answer.await.ok().map(serde_json::from_value::<Timeline>);
+        timeline.and_then(Result::ok).unwrap_or_default().events
     }
 
     pub(crate) fn error(&self, kind: ErrorKind, sentence: String) -> Error {
@@ -47,8 +66,8 @@ impl SubQueueClient {
         operation: impl Into<Cow<'static, str>>,
         source: AmqpError,
     ) -> Error {
-        match self.unknown_entity_if(source.is(NOT_FOUND)).await {
-            Some(unknown) => unknown.into(),
+        match self.unknown_entity_error_if(source.is(NOT_FOUND)).await {
+            Some(unknown) => unknown,
             None => Error::of(operation, self.path(), source),
         }
     }
@@ -70,8 +89,9 @@ impl SubQueueClient {
         operation: impl Into<Cow<'static, str>>,
         source: ControlError,
     ) -> Error {
-        match self.unknown_entity_if(source.status() == Some(404)).await {
-            Some(unknown) => unknown.into(),
+        let not_found = source.status() == Some(404);
+        match self.unknown_entity_error_if(not_found).await {
+            Some(unknown) => unknown,
             None => Error::of(operation, self.path(), source),
         }
     }

@@ -68,7 +68,7 @@ impl SubQueueClient {
         if self.connections.declared.find(kind, path).is_some() {
             return Ok(());
         }
-        match self.unknown_entity_if(true).await {
+        match self.unknown_entity().await {
             Some(unknown) if unknown.instead.is_some() => Err(unknown.into()),
             _ => Ok(()),
         }
