@@ -50,6 +50,7 @@ pub struct AttachRequest {
     distribution_mode: Option<String>,
     filter: Vec<(String, Value)>,
     properties: Vec<(String, Value)>,
+    encoded_size: usize,
 }
 
 /// The answer to an accepted attach.
@@ -79,6 +80,11 @@ impl AttachRequest {
     /// Returns the peer's role.
     pub fn role(&self) -> LinkRole {
         self.role
+    }
+
+    /// Returns the bytes of the attach as sent. Its decoded values may take many times as much memory.
+    pub fn encoded_size(&self) -> usize {
+        self.encoded_size
     }
 
     /// Returns the session of the link; equal for links that share one.
@@ -183,6 +189,7 @@ impl AttachRequest {
         attach: cold::Attach,
         session: SessionId,
         session_windows: (u32, u32),
+        encoded_size: usize,
     ) -> Result<(Self, Echo), &'static str> {
         let sender = match attach.snd_settle_mode {
             Some(0) => SenderSettleMode::Unsettled,
@@ -225,6 +232,7 @@ impl AttachRequest {
             distribution_mode: source.distribution_mode,
             filter: source.filter,
             properties: attach.properties,
+            encoded_size,
         };
         let echo = Echo {
             snd_settle_mode: sender as u8,

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_amqp::Value;
-use servicebus_amqp::{AttachReply, AttachRequest, LinkId, LinkRole, SenderSettleMode};
+use servicebus_amqp::{AttachReply, AttachRequest, Event, LinkId, LinkRole, SenderSettleMode};
 use servicebus_broker::filter::SqlFilter;
 use servicebus_broker::{EntityPath, ReceiveMode, SubQueue};
 
 use super::browse::Browser;
 use super::client;
+use super::faults::link_of;
 use super::jms::is_jms_filter;
 use super::links::{Link, Node, Receiver, Replies, Requests, Sender};
 use super::peer::ClientConnection;
@@ -27,14 +28,15 @@ use crate::nodes::{
 const MAX_BATCH: &str = "com.microsoft:max-message-batch-size";
 /// Maximum bytes of a request beside its messages or session state, which have limits of their own.
 const ENVELOPE: u64 = 64 * 1024;
-/// Maximum number of attaches of a connection that wait for a token: two for each of a few entities.
+/// Maximum number of attaches of a connection that wait for a token, two for each of a few entities, and the maximum bytes of
+/// each: what they take decoded does not count as memory of the connection.
 const EARLY_ATTACHES: usize = 16;
+const EARLY_ATTACH_SIZE: usize = 4096;
 
 /// An attach that waits for a token.
 #[derive(Debug)]
 pub(crate) struct EarlyAttach {
-    link: LinkId,
-    attach: Box<AttachRequest>,
+    event: Event,
     /// When it is answered without the token, counted from the start of the real clock.
     until: Duration,
 }
@@ -43,17 +45,24 @@ pub(crate) struct EarlyAttach {
 pub(crate) type Resolved = Result<Link, (ServiceError, Option<Arc<SharedEntity>>)>;
 
 impl ClientConnection {
-    pub(crate) fn on_attach(&mut self, link: LinkId, attach: Box<AttachRequest>) {
-        let real = &self.client.shared.real;
-        let until = real.elapsed() + self.client.shared.options.step_timeout;
-        let early = EarlyAttach {
-            link,
-            attach,
-            until,
-        };
-        match self.early_attaches.len() < EARLY_ATTACHES && self.waits_for_token(&early) {
-            true => self.early_attaches.push(early),
-            false => self.answer_attach(link, &early.attach),
+    /// Returns the next event to handle; an attach that waits for a token follows that.
+    pub(crate) fn next_event(&mut self) -> Option<Event> {
+        let mut early = self.early_attaches.iter();
+        if let Some(index) = early.position(|early| !self.waits_for_token(early)) {
+            return Some(self.early_attaches.remove(index).event);
+        }
+        loop {
+            let event = self.engine.poll_event()?;
+            if !matches!(event, Event::Attach { .. }) {
+                return Some(event);
+            }
+            let options = &self.client.shared.options;
+            let until = self.client.shared.real.elapsed() + options.step_timeout;
+            let early = EarlyAttach { event, until };
+            match self.early_attaches.len() < EARLY_ATTACHES && self.waits_for_token(&early) {
+                true => self.early_attaches.push(early),
+                false => return Some(early.event),
+            }
         }
     }
 
@@ -61,31 +70,20 @@ impl ClientConnection {
     /// its entity. The Java SDK (7.0 to 7.15) attaches its links to `$management` before it puts the token for them, and does
     /// not repeat a refused attach.
     fn waits_for_token(&self, early: &EarlyAttach) -> bool {
+        let Event::Attach { attach, .. } = &early.event else {
+            return false;
+        };
         let is_expected = match self.client.token_state {
             TokenState::Pending(_) => true,
             TokenState::Accepted(_) => {
                 self.client.attaches_early() && self.client.shared.real.elapsed() < early.until
             }
         };
-        let address = Address::parse(early.attach.address().unwrap_or_default());
+        let address = Address::parse(attach.address().unwrap_or_default());
         is_expected
             && matches!(address.destination, Destination::Management(_))
+            && attach.encoded_size() <= EARLY_ATTACH_SIZE
             && self.client.check_any_claim(&address.path()).is_err()
-    }
-
-    /// Answers the attaches that no longer wait for a token.
-    pub(crate) fn answer_early_attaches(&mut self) {
-        let own = self.client.caller.client;
-        for early in std::mem::take(&mut self.early_attaches) {
-            if self.waits_for_token(&early) {
-                self.early_attaches.push(early);
-                continue;
-            }
-            self.act_as(early.link);
-            self.answer_attach(early.link, &early.attach);
-            self.turn.is_answered_late = true;
-        }
-        self.client.caller.client = own;
     }
 
     /// Returns when the next attach stops waiting for a token.
@@ -93,7 +91,7 @@ impl ClientConnection {
         self.early_attaches.iter().map(|early| early.until).min()
     }
 
-    fn answer_attach(&mut self, link: LinkId, attach: &AttachRequest) {
+    pub(crate) fn on_attach(&mut self, link: LinkId, attach: &AttachRequest) {
         if self.client.shared.options.outcome_delay
             && client::begins_as_fe2o3(attach.session_windows())
         {
@@ -354,7 +352,8 @@ impl ClientConnection {
     pub(crate) fn forget(&mut self, link: LinkId) {
         // Dropped last: the link's entity may be deleted with it.
         let _scope = self.links.take_scope(link);
-        self.early_attaches.retain(|early| early.link != link);
+        let early = &mut self.early_attaches;
+        early.retain(|early| link_of(&early.event) != Some(link));
         self.memory.mark_replies_changed();
         self.forget_faulted(link);
         self.leave_identifier(link);

@@ -138,7 +138,6 @@ impl ClientConnection {
         self.repeat_outcomes(now);
         // Before the receivers take: sessions that timed-out links give back may be theirs.
         self.refuse_timed_out(now);
-        self.answer_early_attaches();
         self.detach_due(now);
         self.end_idle(now);
         self.acquire_reserved();
@@ -155,7 +154,7 @@ impl ClientConnection {
     fn handle_events(&mut self, now: Duration, work: &mut Work) -> bool {
         let before = self.turn.handled;
         while !self.is_full()
-            && let Some(event) = self.engine.poll_event()
+            && let Some(event) = self.next_event()
         {
             self.turn.handled += 1;
             self.handle(event, now, work);
@@ -206,7 +205,7 @@ impl ClientConnection {
             }
             Event::Attach { link, attach } => {
                 self.turn.handled += self.links.cost();
-                self.on_attach(link, attach);
+                self.on_attach(link, &attach);
             }
             Event::TransferTooLarge {
                 link,

@@ -261,9 +261,7 @@ impl ClientConnection {
             (None, _) => None,
         };
         let namespace = namespace.ok_or_else(no_namespace)?;
-        let taken = self.take_token(namespace, request);
-        self.answer_early_attaches();
-        taken
+        self.take_token(namespace, request)
     }
 
     /// Finds the link for the reply to a transfer, if it is a request. Clients that wait for a reply may watch only that link.

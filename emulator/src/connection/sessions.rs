@@ -30,7 +30,7 @@ const EPOCH_TICKS: i64 = 621_355_968_000_000_000;
 const TICKS_PER_MILLISECOND: i64 = 10_000;
 
 impl ClientConnection {
-    /// Asks the broker for a session; [`Peer::answer_waiting`] answers the link, now or later.
+    /// Asks the broker for a session; [`Self::answer_waiting`] answers the link, now or later.
     pub(crate) fn open_session_receiver(
         &mut self,
         entity: &Arc<SharedEntity>,

@@ -29,16 +29,17 @@ impl Connection {
         let looked_at = free_handle(session, attach.handle, &mut self.link_count)?;
         let initial_delivery_count = attach.initial_delivery_count;
         let handle = attach.handle;
-        let (request, echo) = AttachRequest::split(attach, session.id, session.windows_at_begin)
-            .map_err(|field| {
-                let description = format!("{field} has no meaning");
-                Fault::session(condition::INVALID_FIELD, description)
-            })?;
+        let (session, windows) = (session.id, session.windows_at_begin);
+        let split = AttachRequest::split(attach, session, windows, body.len());
+        let (request, echo) = split.map_err(|field| {
+            let description = format!("{field} has no meaning");
+            Fault::session(condition::INVALID_FIELD, description)
+        })?;
         self.spend(looked_at);
         self.generation = self.generation.wrapping_add(1);
         let id = LinkId::new(self.generation, channel, handle);
         self.close_stolen_link(channel, &request);
-        let link = Link::new(id, &request, echo, (initial_delivery_count, body.len()));
+        let link = Link::new(id, &request, echo, initial_delivery_count);
         if let Some(session) = self.sessions.on(channel) {
             session.insert(link);
             self.link_count += 1;
@@ -225,12 +226,7 @@ fn grant(link: &mut Link, limit: u64, credit: u32) -> Option<LinkPart> {
 
 impl Link {
     /// Creates a link that the owner has not decided about.
-    fn new(
-        id: LinkId,
-        request: &AttachRequest,
-        echo: Echo,
-        (initial_delivery_count, attach_size): (u32, usize),
-    ) -> Self {
+    fn new(id: LinkId, request: &AttachRequest, echo: Echo, initial_delivery_count: u32) -> Self {
         Self {
             id,
             name: request.name().into(),
@@ -245,7 +241,7 @@ impl Link {
                 }),
             },
             is_flow_pending: false,
-            attach_size,
+            attach_size: request.encoded_size(),
         }
     }
 }

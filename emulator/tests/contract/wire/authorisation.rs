@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_amqp::Value;
+use serde_json::json;
 use servicebus_emulator::auth::{Claims, Key, sas};
 use servicebus_emulator::{Config, Options};
 
@@ -136,6 +137,33 @@ fn attaches_of_java_to_management_wait_for_the_token_of_their_entity() {
     show_root(&mut other, "sb://localhost/a");
     other.ask_to_attach(&attach);
     assert!(other.settle_down().iter().any(|frame| frame.code == ATTACH));
+}
+
+/// The namespace and the party of a client are known only then.
+#[test]
+fn a_fault_of_a_party_fires_at_an_attach_that_waited_for_the_token() {
+    let bus = keys();
+    let effect = json!({"reject": {"condition": "amqp:internal-error"}});
+    let fault = json!({"operation": "attach", "party": "listener", "effect": effect});
+    assert_eq!(bus.http.post("~/faults", &fault).status, 201);
+    let mut peer = bus.unauthenticated_client();
+    let attach = Attach::sender("a/$management");
+    let early = peer.ask_to_attach(&attach);
+    show_key(&mut peer, "sb://localhost/a", "listener", "l");
+    let refusal = peer.answer_to(&attach, early).expect_err("a fault fires");
+    assert_eq!(refusal.condition, "amqp:internal-error");
+}
+
+/// Its values would take many times as many bytes until the token comes.
+#[test]
+fn a_large_attach_does_not_wait_for_a_token() {
+    let bus = keys();
+    let mut peer = bus.unauthenticated_client();
+    let attach = Attach {
+        properties: map([(symbol("large"), text(&"x".repeat(4096)))]),
+        ..Attach::sender("a/$management")
+    };
+    assert_eq!(peer.refused(&attach).condition, UNAUTHORIZED);
 }
 
 #[test]
