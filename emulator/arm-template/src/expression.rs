@@ -1,6 +1,6 @@
 //! Parses template expressions such as `[concat(parameters('a'), '/b')]`.
 
-/// The maximum nesting depth of calls and brackets.
+/// The maximum nesting depth of calls, brackets and members.
 const MAX_DEPTH: usize = 64;
 
 /// A node of an expression.
@@ -44,9 +44,7 @@ struct Parser<'a> {
 
 impl Parser<'_> {
     fn expression(&mut self, depth: usize) -> Result<Expression, String> {
-        if depth > MAX_DEPTH {
-            return Err(format!("it nests deeper than {MAX_DEPTH}"));
-        }
+        check_depth(depth)?;
         let mut expression = match self.peek() {
             Some('\'') => self.text()?,
             Some(c) if c.is_ascii_digit() || c == '-' => self.number()?,
@@ -59,6 +57,7 @@ impl Parser<'_> {
             }
             _ => return Err(self.unexpected("a function, a text or a number")),
         };
+        let mut links = depth;
         loop {
             if self.takes('.') {
                 self.peek();
@@ -72,6 +71,9 @@ impl Parser<'_> {
             } else {
                 return Ok(expression);
             }
+            // To drop a long chain would take too much of the stack.
+            links += 1;
+            check_depth(links)?;
         }
     }
 
@@ -144,6 +146,13 @@ impl Parser<'_> {
             true => format!("it ends where {wanted} should be"),
             false => format!("{rest:?} stands where {wanted} should be"),
         }
+    }
+}
+
+fn check_depth(depth: usize) -> Result<(), String> {
+    match depth > MAX_DEPTH {
+        true => Err(format!("it nests deeper than {MAX_DEPTH}")),
+        false => Ok(()),
     }
 }
 

@@ -80,14 +80,14 @@ fn of_texts(name: &str, arguments: Arguments<'_>) -> Result<Value, String> {
             parts.collect::<Result<Vec<_>, _>>()?.join(between).into()
         }
         "substring" => {
-            let whole: Vec<char> = own(0)?.chars().collect();
+            let whole: Vec<u16> = own(0)?.encode_utf16().collect();
             let start = arguments.size(1, whole.len())?;
             let rest = &whole[start..];
             let length = match arguments.values.len() {
                 2 => rest.len(),
                 _ => arguments.size(2, rest.len())?,
             };
-            rest[..length].iter().collect::<String>().into()
+            String::from_utf16_lossy(&rest[..length]).into()
         }
         "startswith" => lower(0)?.starts_with(&lower(1)?).into(),
         "endswith" => lower(0)?.ends_with(&lower(1)?).into(),

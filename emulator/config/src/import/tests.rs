@@ -203,6 +203,14 @@ fn a_text_that_is_not_a_template_is_refused() {
 }
 
 #[test]
+fn an_expression_with_a_long_chain_of_members_is_refused() {
+    let name = format!("[resourceGroup(){}]", ".a".repeat(100_000));
+    let queue = json!({"type": "Microsoft.ServiceBus/namespaces", "name": name});
+    let problem = problems(&json!({"resources": [queue]}), &[]);
+    assert!(problem.ends_with("it nests deeper than 64"));
+}
+
+#[test]
 fn an_expression_with_an_excessive_result_is_refused() {
     let mut variables = Map::new();
     variables.insert("v0".to_owned(), "0123456789".into());
@@ -344,6 +352,7 @@ fn template_functions_have_the_results_of_resource_manager() {
         ("string(last(concat(createArray(1), createArray(2))))", "2"),
         ("substring('abc', 1)", "bc"),
         ("substring('abc', 3, 0)", ""),
+        ("string(length(substring('😀c', 0, 2)))", "2"),
         ("join(split('a;b,c', createArray(';', ',')), '')", "abc"),
         ("string(bool('true'))", "True"),
         ("string(bool(0))", "False"),
