@@ -413,6 +413,7 @@ impl NamespaceStore {
 
     /// Removes the rows of the namespace for good: requests that found it before may still change it.
     pub(crate) fn remove_namespace(&self) {
+        self.stop_serving();
         self.append(true, |pending| {
             pending.batch.remove(self.prefix());
             pending.removed.insert(self.number);

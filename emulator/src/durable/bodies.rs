@@ -102,6 +102,12 @@ impl NamespaceStore {
             .namespaces
             .insert(self.number, Arc::downgrade(namespace));
     }
+
+    /// Ends what [`Self::serve`] began.
+    pub(crate) fn stop_serving(&self) {
+        let mut cache = self.store.body_cache.lock();
+        cache.namespaces.remove(&self.number);
+    }
 }
 
 /// The bodies that messages of an operation lack.

@@ -295,6 +295,19 @@ async fn a_removed_namespace_stores_nothing_any_more() {
     assert_eq!(stored.lock().bodies.len(), 0);
 }
 
+#[tokio::test]
+async fn a_removed_namespace_keeps_no_memory() {
+    let process = Process::start(&Arc::default());
+    let (_, real) = put_by_hand();
+    let own = (process.store.namespace("two"), false);
+    let (config, failures) = (NamespaceConfig::new("two"), Failures::default());
+    let namespace = Namespace::open_stored(config, real, Some(1), false, failures, own);
+    let namespace = Arc::new(namespace.expect("it is new"));
+    namespace.store().expect("it is stored").serve(&namespace);
+    namespace.end();
+    assert_eq!(Arc::weak_count(&namespace), 0);
+}
+
 /// A JMS subscription is unchanged; entities of links have ended with them.
 #[tokio::test]
 async fn entities_bound_to_links_are_removed_at_the_next_start() {
