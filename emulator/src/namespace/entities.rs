@@ -154,13 +154,15 @@ impl Namespace {
 
     /// Ends the namespace for good: removes its contents and dismisses its connections.
     pub(crate) fn end(&self) {
-        if let Some(store) = &self.store {
-            for entity in self.entities() {
-                self.with_entities(|entities| delete(entities, &entity.path, entity.id));
+        run_blocking(|| {
+            if let Some(store) = &self.store {
+                for entity in self.entities() {
+                    self.with_entities(|entities| delete(entities, &entity.path, entity.id));
+                }
+                store.remove_namespace();
             }
-            store.remove_namespace();
-        }
-        self.index_of_entities().clear();
+            self.index_of_entities().clear();
+        });
         self.router.close_all();
         self.turns.notify_waiters();
     }

@@ -129,6 +129,22 @@ fn taking_an_entity_lock_under_its_metadata_panics() {
 }
 
 #[test]
+fn the_end_of_a_namespace_does_not_delay_other_tasks() {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(1).build().expect("it is built");
+    let namespace = Arc::new(namespace());
+    let index = namespace.index_of_entities();
+    let own = Arc::clone(&namespace);
+    let end = runtime.spawn(async move { own.end() });
+    let (tell, received) = std::sync::mpsc::channel();
+    runtime.spawn(async move { tell.send(()) });
+    let received = received.recv_timeout(std::time::Duration::from_secs(60));
+    drop(index);
+    runtime.block_on(end).expect("it ends");
+    received.expect("the other task ran");
+}
+
+#[test]
 fn a_long_blocking_step_does_not_delay_other_tasks() {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(1).build().expect("it is built");
