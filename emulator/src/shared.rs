@@ -18,10 +18,10 @@ use crate::access::Access;
 use crate::clock::RealClock;
 use crate::connection_limit::ConnectionLimit;
 use crate::durable::{LoadError, Store};
-use crate::listeners::Listeners;
+use crate::listeners::{Listeners, Listening};
 use crate::memory::Memory;
 use crate::namespace::Ids;
-use crate::namespaces::Namespaces;
+use crate::namespaces::{Namespaces, RemoveError};
 use crate::router::ConnectionId;
 use crate::tls::Tls;
 
@@ -116,6 +116,17 @@ impl Shared {
         self.connections_opened.fetch_add(1, Ordering::Relaxed);
         self.connections.send_modify(|open| *open += 1);
         Counted(self)
+    }
+
+    /// Removes a namespace as [`Namespaces::remove`] does, and what Azure Resource Manager was given for it.
+    pub(crate) fn remove_namespace(&self, name: &str) -> Result<Option<Listening>, RemoveError> {
+        let listening = self.namespaces.remove(name)?;
+        let name = name.to_ascii_lowercase();
+        let given = self.resources.described.lock().remove(&name);
+        if given.is_some() {
+            self.resources.keep();
+        }
+        Ok(listening)
     }
 
     /// Returns the number of a new connection.

@@ -86,17 +86,11 @@ impl Call<'_> {
                 if self.shared.namespaces.named(name).is_some() {
                     self.namespace()?;
                 }
-                match self.shared.namespaces.remove(name) {
+                match self.shared.remove_namespace(name) {
                     Ok(listening) => {
                         if let Some(listening) = listening {
                             listening.close().await;
                         }
-                        self.shared
-                            .resources
-                            .described
-                            .lock()
-                            .remove(&name.to_ascii_lowercase());
-                        self.shared.resources.keep();
                         Ok(Answer::empty(StatusCode::OK))
                     }
                     Err(RemoveError::Unknown) => Ok(Answer::empty(StatusCode::NO_CONTENT)),

@@ -103,7 +103,7 @@ pub(crate) async fn remove(
 
 /// Removes a namespace.
 pub(crate) async fn remove_named(shared: &Shared, name: &str) -> Result<(), ApiError> {
-    match run_blocking(|| shared.namespaces.remove(name)) {
+    match shared.remove_namespace(name) {
         Ok(listening) => {
             if let Some(listening) = listening {
                 // The next namespace at the same address finds it free.

@@ -132,7 +132,7 @@ pub(crate) async fn outcome(control: &Control, open: &OpenRun, result: RunResult
 
 /// Removes the namespace of a run, if it exists.
 pub(crate) async fn remove_namespace(shared: &Shared, name: &str) {
-    if let Ok(Some(listening)) = shared.namespaces.remove(name) {
+    if let Ok(Some(listening)) = shared.remove_namespace(name) {
         listening.close().await;
     }
 }

@@ -170,6 +170,22 @@ fn namespaces_are_created_tagged_and_deleted_by_arm() {
 }
 
 #[test]
+fn a_namespace_removed_by_the_control_api_leaves_its_location_and_tags_to_no_later_one() {
+    let manager = Manager::with_queues(&["q"]);
+    let path = format!("{GROUP}/providers/Microsoft.ServiceBus/namespaces/second?{VERSION}");
+    let body = json!({"location": "northeurope", "tags": {"team": "shop"}});
+    assert_eq!(manager.at("PUT", &path, Some(body)).0, 200);
+    let own = "/$emulator/v1/namespaces/second";
+    assert_eq!(manager.0.http.delete(own).status, 204);
+    assert_eq!(manager.0.http.request("PUT", own, None).status, 201);
+    let (_, shown) = manager.at("GET", &path, None);
+    assert_eq!(
+        (&shown["location"], &shown["tags"]),
+        (&json!("westeurope"), &json!({}))
+    );
+}
+
+#[test]
 fn a_second_namespace_answers_for_the_well_known_key_and_shows_its_location_in_its_resources() {
     let manager = Manager::with_queues(&["q"]);
     let namespace = format!("{GROUP}/providers/Microsoft.ServiceBus/namespaces/second");
