@@ -12,13 +12,12 @@ import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.StringJoiner;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
@@ -26,16 +25,16 @@ import java.util.stream.Stream;
 public final class Emulator implements AutoCloseable {
     private static final int START_SECONDS = 30;
     private static final int STOP_SECONDS = 10;
-    private static final int KEPT_LINES = 20;
     /** Longer than an assertion may wait. */
     private static final Duration RESPONSE_TIMEOUT = Duration.ofMinutes(11);
     private static final Map<List<String>, Emulator> SHARED = new ConcurrentHashMap<>();
 
     private final HttpClient client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
-    private final Deque<String> lastLines = new ConcurrentLinkedDeque<>();
     private final Process process;
     private final CompletableFuture<Void> errorsRead;
     private final Map<String, Object> ready;
+    private volatile String firstError;
+    private volatile String lastError;
 
     /** Starts an emulator on free ports, with further command-line options. */
     public Emulator(String... options) {
@@ -47,7 +46,8 @@ public final class Emulator implements AutoCloseable {
         } catch (IOException problem) {
             throw didNotStart(problem.getMessage());
         }
-        errorsRead = CompletableFuture.runAsync(this::readErrors, Emulator::startDaemon);
+        errorsRead = CompletableFuture.runAsync(
+                () -> lines(process.getErrorStream()).forEach(this::keep), Emulator::startDaemon);
         String line = CompletableFuture.supplyAsync(() -> lines(process.getInputStream()).findFirst().orElse(""))
                 .completeOnTimeout(null, START_SECONDS, TimeUnit.SECONDS)
                 .join();
@@ -57,7 +57,7 @@ public final class Emulator implements AutoCloseable {
             process.destroyForcibly();
             String reason = line == null ? "it was not ready within " + START_SECONDS + " s"
                     : program.path + " is not the emulator's program";
-            throw didNotStart(lastLines.isEmpty() ? reason : lastLines.getFirst());
+            throw didNotStart(Objects.requireNonNullElse(firstError, reason));
         }
         ready = Json.parse(line);
     }
@@ -140,26 +140,17 @@ public final class Emulator implements AutoCloseable {
         waitForErrors();
         int code = process.exitValue();
         String cause = code > 128 ? "was ended by signal " + (code - 128) : "exited with code " + code;
-        String line = lastLines.isEmpty() ? "" : "; " + lastLines.getLast();
-        return "the emulator " + cause + " during the test run: start the run again" + line;
+        String message = "the emulator " + cause + " during the test run: start the run again";
+        return lastError == null ? message : message + "; " + lastError;
     }
 
     private boolean endsWithin(int seconds) {
-        try {
-            return process.waitFor(seconds, TimeUnit.SECONDS);
-        } catch (InterruptedException interruption) {
-            Thread.currentThread().interrupt();
-            return false;
-        }
+        return process.onExit().completeOnTimeout(null, seconds, TimeUnit.SECONDS).join() != null;
     }
 
-    private void readErrors() {
-        lines(process.getErrorStream()).forEach(line -> {
-            lastLines.addLast(line);
-            if (lastLines.size() > KEPT_LINES) {
-                lastLines.removeFirst();
-            }
-        });
+    private void keep(String line) {
+        firstError = Objects.requireNonNullElse(firstError, line);
+        lastError = line;
     }
 
     /** Waits for the last lines of standard error, which cannot be read after the process was destroyed. */
