@@ -36,47 +36,43 @@ const EARLY_ATTACH_SIZE: usize = 4096;
 /// An attach that waits for a token.
 #[derive(Debug)]
 pub(crate) struct EarlyAttach {
-    event: Event,
+    pub(crate) event: Event,
     /// When it is answered without the token, counted from the start of the real clock.
-    until: Duration,
+    pub(crate) until: Duration,
 }
 
 /// The purpose of a link, or the error with the entity.
 pub(crate) type Resolved = Result<Link, (ServiceError, Option<Arc<SharedEntity>>)>;
 
 impl ClientConnection {
-    /// Returns the next event to handle; an attach that waits for a token follows that.
-    pub(crate) fn next_event(&mut self) -> Option<Event> {
+    /// Returns the next attach that no longer waits for a token.
+    pub(crate) fn next_early_attach(&mut self) -> Option<Event> {
         let mut early = self.early_attaches.iter();
-        if let Some(index) = early.position(|early| !self.waits_for_token(early)) {
-            return Some(self.early_attaches.remove(index).event);
-        }
-        loop {
-            let event = self.engine.poll_event()?;
-            if !matches!(event, Event::Attach { .. }) {
-                return Some(event);
-            }
-            let options = &self.client.shared.options;
-            let until = self.client.shared.real.elapsed() + options.step_timeout;
-            let early = EarlyAttach { event, until };
-            match self.early_attaches.len() < EARLY_ATTACHES && self.waits_for_token(&early) {
-                true => self.early_attaches.push(early),
-                false => return Some(early.event),
-            }
-        }
+        let index = early.position(|early| !self.waits_for_token(&early.event, early.until))?;
+        Some(self.early_attaches.remove(index).event)
     }
 
-    /// Returns whether an attach waits for a token: until the first one of the connection, and in the Java SDK until that for
-    /// its entity. The Java SDK (7.0 to 7.15) attaches its links to `$management` before it puts the token for them, and does
-    /// not repeat a refused attach.
-    fn waits_for_token(&self, early: &EarlyAttach) -> bool {
-        let Event::Attach { attach, .. } = &early.event else {
+    /// Returns until when an event waits, if it is an attach that waits for a token.
+    pub(crate) fn waits_until(&self, event: &Event) -> Option<Duration> {
+        if !matches!(event, Event::Attach { .. }) || self.early_attaches.len() >= EARLY_ATTACHES {
+            return None;
+        }
+        let shared = &self.client.shared;
+        let until = shared.real.elapsed() + shared.options.step_timeout;
+        self.waits_for_token(event, until).then_some(until)
+    }
+
+    /// Returns whether an event is an attach that waits for a token: until the first one of the connection, and in the Java
+    /// SDK until that for its entity. The Java SDK (7.0 to 7.15) attaches its links to `$management` before it puts the token
+    /// for them, and does not repeat a refused attach.
+    fn waits_for_token(&self, event: &Event, until: Duration) -> bool {
+        let Event::Attach { attach, .. } = event else {
             return false;
         };
         let is_expected = match self.client.token_state {
             TokenState::Pending(_) => true,
             TokenState::Accepted(_) => {
-                self.client.attaches_early() && self.client.shared.real.elapsed() < early.until
+                self.client.attaches_early() && self.client.shared.real.elapsed() < until
             }
         };
         let address = Address::parse(attach.address().unwrap_or_default());

@@ -153,11 +153,23 @@ impl ClientConnection {
     /// Handles events while the output has room; returns whether there were any.
     fn handle_events(&mut self, now: Duration, work: &mut Work) -> bool {
         let before = self.turn.handled;
-        while !self.is_full()
-            && let Some(event) = self.next_event()
-        {
+        while !self.is_full() {
+            // Events are large, so that each is moved only once, from the engine to its handler.
+            if !self.early_attaches.is_empty()
+                && let Some(early) = self.next_early_attach()
+            {
+                self.turn.handled += 1;
+                self.handle(early, now, work);
+                continue;
+            }
+            let Some(event) = self.engine.poll_event() else {
+                break;
+            };
             self.turn.handled += 1;
-            self.handle(event, now, work);
+            match self.waits_until(&event) {
+                Some(until) => self.early_attaches.push(EarlyAttach { event, until }),
+                None => self.handle(event, now, work),
+            }
         }
         self.turn.handled > before
     }
