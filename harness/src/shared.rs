@@ -134,7 +134,7 @@ const REMOVED_WITHIN: Duration = Duration::from_secs(5);
 /// The prefix of the names of such namespaces.
 const PREFIX: &str = "bus-";
 
-/// How the harness creates and removes a namespace: in this process without HTTP, which takes half as long.
+/// How the harness creates and removes a namespace: in this process without the connections that HTTP needs.
 #[derive(Debug, Clone)]
 pub(crate) enum NamespaceAccess {
     InProcess {
