@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn the_default_description_is_valid_in_every_tier() {
-        for tier in [Tier::Basic, Tier::Standard, Tier::Premium] {
+        for tier in Tier::ALL {
             assert_eq!(texts(&EntityDescription::of_tier(tier), tier), [""; 0]);
         }
     }

@@ -76,6 +76,24 @@ pub enum Tier {
 }
 
 impl Tier {
+    /// Every tier.
+    pub const ALL: [Self; 3] = [Self::Basic, Self::Standard, Self::Premium];
+
+    /// Returns the name in resources and the admin API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Basic => "Basic",
+            Self::Standard => "Standard",
+            Self::Premium => "Premium",
+        }
+    }
+
+    /// Returns the tier of this name in any case.
+    pub fn named(name: &str) -> Option<Self> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|tier| tier.name().eq_ignore_ascii_case(name))
+    }
+
     /// Returns the maximum size of a message in bytes, headers included (semantics §1).
     pub fn max_message_size(self) -> u64 {
         match self {

@@ -193,11 +193,12 @@ fn duplicate_window(window: Duration) -> ServiceError {
 
 fn message_size(namespace: &Namespace) -> ServiceError {
     let name = namespace.name();
-    let (range, tier) = match namespace.config.settings.tier {
-        Tier::Premium => ("between 1024 and 102400", "Premium"),
-        Tier::Standard => ("256", "Standard"),
-        Tier::Basic => ("256", "Basic"),
+    let tier = namespace.config.settings.tier;
+    let range = match tier {
+        Tier::Premium => "between 1024 and 102400",
+        Tier::Basic | Tier::Standard => "256",
     };
+    let tier = tier.name();
     ServiceError::bad_request(format!(
         "The property value for 'MaxMessageSizeInKilobytes' must be {range} when the namespace '{name}' is using \
          '{tier}' tier."

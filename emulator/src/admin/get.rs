@@ -121,12 +121,7 @@ fn write_namespace(namespace: &Namespace, frame: Frame, out: &mut Writer) {
         &[("xmlns", CONNECT), ("xmlns:i", INSTANCE)],
     );
     out.element("CreatedTime", &started_at);
-    let sku = match tier {
-        Tier::Basic => "Basic",
-        Tier::Standard => "Standard",
-        Tier::Premium => "Premium",
-    };
-    out.element("MessagingSKU", sku);
+    out.element("MessagingSKU", tier.name());
     if tier == Tier::Premium {
         out.element("MessagingUnits", "1");
     }
@@ -145,13 +140,8 @@ impl Call<'_> {
             EntityKind::Topic => "Topics",
             EntityKind::Queue | EntityKind::Subscription => "Queues",
         };
-        let selection = self.selection()?;
-        let mut entities = self.namespace.entities();
-        entities.retain(|entity| entity.kind == kind);
-        if let Some(selection) = &selection {
-            entities
-                .retain(|entity| selection.holds(&View::of(self.namespace, entity), self.frame));
-        }
+        let entities = self.namespace.entities().into_iter();
+        let entities = self.selected(entities.filter(|entity| entity.kind == kind))?;
         Ok(self.page(title, &entities, |entity, base, out| {
             let view = View::of(self.namespace, entity);
             let path = view.path.as_str();
@@ -162,14 +152,9 @@ impl Call<'_> {
 
     pub(crate) fn list_subscriptions(&self, topic: &str) -> Result<Answer, ServiceError> {
         let topic = self.parent(topic)?;
-        let selection = self.selection()?;
         let paths = self.namespace.subscriptions(&topic);
         let entities = paths.iter().filter_map(|path| self.namespace.entity(path));
-        let mut entities: Vec<_> = entities.collect();
-        if let Some(selection) = &selection {
-            entities
-                .retain(|entity| selection.holds(&View::of(self.namespace, entity), self.frame));
-        }
+        let entities = self.selected(entities)?;
         let page = self.page("Subscriptions", &entities, |entity, base, out| {
             let view = View::of(self.namespace, entity);
             let name = view.path.topic().map_or("", |(_, name)| name);
@@ -214,10 +199,20 @@ impl Call<'_> {
         self.topic(topic)?.ok_or_else(missing)
     }
 
-    fn selection(&self) -> Result<Option<Selection>, ServiceError> {
+    /// Returns the entities that the filter of the query selects.
+    fn selected(
+        &self,
+        entities: impl Iterator<Item = Arc<SharedEntity>>,
+    ) -> Result<Vec<Arc<SharedEntity>>, ServiceError> {
         let filter = self.query.filter.as_deref();
         let filter = filter.filter(|filter| !filter.trim().is_empty());
-        filter.map(Selection::parse).transpose()
+        let Some(selection) = filter.map(Selection::parse).transpose()? else {
+            return Ok(entities.collect());
+        };
+        let is_selected = |entity: &Arc<SharedEntity>| {
+            selection.holds(&View::of(self.namespace, entity), self.frame)
+        };
+        Ok(entities.filter(is_selected).collect())
     }
 
     fn page<T>(&self, title: &str, all: &[T], write: impl Fn(&T, &str, &mut Writer)) -> Answer {

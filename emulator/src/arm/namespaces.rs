@@ -133,16 +133,11 @@ impl Call<'_> {
         else {
             return Ok(None);
         };
-        match name.as_str().map(str::to_ascii_lowercase).as_deref() {
-            Some("basic") => Ok(Some(Tier::Basic)),
-            Some("standard") => Ok(Some(Tier::Standard)),
-            Some("premium") => Ok(Some(Tier::Premium)),
-            _ => {
-                let text =
-                    format!("The sku {name} is not allowed; allowed: Basic, Standard, Premium.");
-                Err(Refusal::bad_request("InvalidSku", text))
-            }
-        }
+        let tier = name.as_str().and_then(Tier::named);
+        tier.map(Some).ok_or_else(|| {
+            let text = format!("The sku {name} is not allowed; allowed: Basic, Standard, Premium.");
+            Refusal::bad_request("InvalidSku", text)
+        })
     }
 
     /// Returns what the body gives of what a namespace shows.
@@ -207,11 +202,7 @@ impl Call<'_> {
     fn show_namespace(&self, namespace: &Namespace, id: String) -> Value {
         let name = namespace.name();
         let at = Frame::of(namespace).milliseconds(namespace.started_at);
-        let tier = match namespace.config.settings.tier {
-            Tier::Basic => "Basic",
-            Tier::Standard => "Standard",
-            Tier::Premium => "Premium",
-        };
+        let tier = namespace.config.settings.tier.name();
         let mut sku = object([("name", tier.into()), ("tier", tier.into())]);
         let mut properties = object([
             ("provisioningState", "Succeeded".into()),

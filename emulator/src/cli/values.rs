@@ -54,11 +54,8 @@ pub(super) fn read_pair(text: &str) -> Result<(String, String), String> {
 }
 
 pub(super) fn tiers() -> impl TypedValueParser<Value = Tier> {
-    PossibleValuesParser::new(["basic", "standard", "premium"]).map(|name| match name.as_str() {
-        "basic" => Tier::Basic,
-        "premium" => Tier::Premium,
-        _ => Tier::Standard,
-    })
+    PossibleValuesParser::new(["basic", "standard", "premium"])
+        .map(|name| Tier::named(&name).unwrap_or_default())
 }
 
 pub(super) fn syncs() -> impl TypedValueParser<Value = Sync> {

@@ -91,7 +91,7 @@ pub fn setting_names(
     SETTINGS.iter().map(|own| (own.name, (own.word)(settings)))
 }
 
-const TIERS: [(&str, Tier); 3] = [
+pub(crate) const TIERS: [(&str, Tier); 3] = [
     ("basic", Tier::Basic),
     ("standard", Tier::Standard),
     ("premium", Tier::Premium),
@@ -143,7 +143,7 @@ mod tests {
                 .zip(&other)
                 .all(|(usual, other)| usual != other)
         );
-        for tier in [Tier::Basic, Tier::Standard, Tier::Premium] {
+        for tier in Tier::ALL {
             assert!(!word(&TIERS, &tier).is_empty());
         }
         for check in [TokenCheck::Signature, TokenCheck::None] {

@@ -11,6 +11,7 @@ use servicebus_arm_template::{Report, Resource, member, object, text};
 
 use super::{properties, rule};
 use crate::auth::{WELL_KNOWN_KEY, WELL_KNOWN_KEY_NAME};
+use crate::config::words::{TIERS, word};
 use crate::config::{NAMESPACE_NAMES, client_json, is_namespace_name, property_json, rule_json};
 use crate::descriptions::{CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE};
 
@@ -38,18 +39,21 @@ struct Subscription {
     rules: Vec<Value>,
 }
 
+/// The kinds of resources that a configuration has, by depth, because a template may list them in any order: `dependsOn`
+/// does not matter here.
+const KINDS: [&str; 6] = [
+    "namespaces",
+    "namespaces/queues",
+    "namespaces/topics",
+    "namespaces/topics/subscriptions",
+    "namespaces/topics/subscriptions/rules",
+    "namespaces/authorizationrules",
+];
+
 /// Returns the `Namespaces` of a configuration.
 pub(crate) fn of_resources(resources: &[Resource], report: &mut Report) -> Vec<Value> {
     let mut namespaces: Vec<Namespace> = Vec::new();
-    // By depth, because a template may list them in any order: `dependsOn` does not matter here.
-    for kind in [
-        "namespaces",
-        "namespaces/queues",
-        "namespaces/topics",
-        "namespaces/topics/subscriptions",
-        "namespaces/topics/subscriptions/rules",
-        "namespaces/authorizationrules",
-    ] {
+    for kind in KINDS {
         for resource in resources.iter().filter(|resource| resource.kind == kind) {
             add(&mut namespaces, resource, report);
         }
@@ -64,13 +68,10 @@ pub(crate) fn of_resources(resources: &[Resource], report: &mut Report) -> Vec<V
 /// Adds a note about a resource that a configuration cannot have.
 fn note_left_out(resource: &Resource, report: &mut Report) {
     let (kind, name) = (&resource.kind, resource.names.join("/"));
+    if KINDS.contains(&kind.as_str()) {
+        return;
+    }
     let why = match kind.as_str() {
-        "namespaces"
-        | "namespaces/queues"
-        | "namespaces/topics"
-        | "namespaces/authorizationrules"
-        | "namespaces/topics/subscriptions"
-        | "namespaces/topics/subscriptions/rules" => return,
         "namespaces/queues/authorizationrules" | "namespaces/topics/authorizationrules" => {
             "keys of a queue or topic are made over the administration API"
         }
@@ -130,19 +131,14 @@ impl Namespace {
         check_namespace(name, &resource.path, report);
         let sku = member(&resource.sku, "name").or_else(|| member(&resource.sku, "tier"));
         let sku = sku.map(text).unwrap_or_default();
-        let tier = match sku.to_ascii_lowercase().as_str() {
-            "basic" => Tier::Basic,
-            "premium" => Tier::Premium,
-            "standard" | "" => Tier::Standard,
-            _ => {
-                let message = format!("{sku:?} is not allowed; allowed: Basic, Standard, Premium");
-                report.problem(format!("{}.sku.name", resource.path), message);
-                Tier::Standard
-            }
-        };
+        let tier = Tier::named(&sku);
+        if tier.is_none() && !sku.is_empty() {
+            let message = format!("{sku:?} is not allowed; allowed: Basic, Standard, Premium");
+            report.problem(format!("{}.sku.name", resource.path), message);
+        }
         Self {
             name: name.clone(),
-            tier,
+            tier: tier.unwrap_or_default(),
             ..Self::default()
         }
     }
@@ -260,12 +256,7 @@ impl Namespace {
         });
         let topics: Vec<Value> = topics.collect();
         let mut emulator = Map::new();
-        let tier = match self.tier {
-            Tier::Basic => "basic",
-            Tier::Standard => "standard",
-            Tier::Premium => "premium",
-        };
-        emulator.insert("Tier".to_owned(), tier.into());
+        emulator.insert("Tier".to_owned(), word(&TIERS, &self.tier).into());
         let is_usual = |key: &Value| key["Name"] == WELL_KNOWN_KEY_NAME;
         if !self.keys.iter().all(is_usual) {
             let mut keys = self.keys;
