@@ -424,9 +424,24 @@ impl fmt::Display for LockToken {
     }
 }
 
-/// Mixes the nonce into the offset bits (the finaliser of SplitMix64), so that tokens do not reveal numbers.
+/// Mixes the nonce into the offset bits, so that tokens do not reveal numbers.
 fn scramble(nonce: LockNonce) -> u64 {
-    let mut bits = nonce.0;
+    mix(nonce.0)
+}
+
+/// SplitMix64 (Steele, Lea and Flood, 2014): numbers that follow from a seed, each only once.
+#[derive(Debug)]
+pub struct SplitMix64(pub u64);
+
+impl IdSource for SplitMix64 {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.0)
+    }
+}
+
+/// Mixes the states of [`SplitMix64`].
+fn mix(mut bits: u64) -> u64 {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^ (bits >> 31)

@@ -40,15 +40,12 @@ pub use entity::operation::inspect::{
     ResubmitError, resubmit,
 };
 pub use entity::operation::peek::Peeked;
-pub use entity::operation::receive::ReceiveDeferredError;
-pub use entity::operation::receive::{Delivery, DeliveryView};
+pub use entity::operation::receive::{Delivery, DeliveryView, ReceiveDeferredError};
 pub use entity::operation::rules::{ChangeRuleError, RuleChange};
-pub use entity::operation::send::CancelError;
-pub use entity::operation::send::SendError;
+pub use entity::operation::send::{CancelError, SendError};
 pub use entity::operation::session_lock::SessionError;
 pub use entity::operation::session_state::SessionView;
-pub use entity::operation::settle::RenewError;
-pub use entity::operation::settle::{Outcome, SettleError};
+pub use entity::operation::settle::{Outcome, RenewError, SettleError};
 pub use entity::operation::transact::commit::{CommitError, commit};
 pub use entity::operation::transact::{TransactError, Transaction};
 pub use entity::operation::upcoming::Upcoming;
@@ -57,8 +54,8 @@ pub use event::{Counter, Event, EventKind, Text};
 pub use events::Events;
 pub use ids::{
     ClientId, EntityId, EntityPath, IdSource, LockToken, MAX_NAME_LENGTH, MAX_PATH_LENGTH,
-    NameError, PathError, ReceiverId, SequenceNumber, SessionName, SubQueue, TransactionId,
-    check_name,
+    NameError, PathError, ReceiverId, SequenceNumber, SessionName, SplitMix64, SubQueue,
+    TransactionId, check_name,
 };
 pub use message::{BrokerProperties, Message, MessageError, PropertyChanges};
 pub use namespace::entities::{Entities, FollowUps, Notice};

@@ -1,43 +1,34 @@
 //! Repeatable randomness: the result for an operation depends only on a seed and its number on its entity, so that
 //! operations elsewhere and the order of threads change nothing.
 
+use servicebus_broker::{IdSource as _, SplitMix64};
+
 /// The random numbers of one operation.
 #[derive(Debug)]
-pub(crate) struct SeededRng(u64);
-
-/// Steps of the sequence, and the mixing of its states: SplitMix64 (Steele, Lea and Flood, 2014).
-const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+pub(crate) struct SeededRng(SplitMix64);
 
 impl SeededRng {
     pub(crate) fn of(seed: u64, operation: &str, entity: &str, number: u64) -> Self {
-        let mut rng = Self(seed);
+        let mut rng = SplitMix64(seed);
         let characters = operation.bytes().chain([0]).chain(entity.bytes());
         for character in characters {
             rng.0 ^= u64::from(character.to_ascii_lowercase());
             rng.0 = rng.next();
         }
         rng.0 = rng.0.wrapping_add(number);
-        rng
+        Self(rng)
     }
 
     /// Returns a number from 0 up to, but not including, 1.
     pub(crate) fn fraction(&mut self) -> f64 {
         // As many bits as a double has.
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+        (self.0.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// Returns one of several.
     pub(crate) fn choose<'a, T>(&mut self, among: &'a [T]) -> Option<&'a T> {
         let count = u64::try_from(among.len()).ok().filter(|count| *count > 0)?;
-        among.get(usize::try_from(self.next() % count).ok()?)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(STEP);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        among.get(usize::try_from(self.0.next() % count).ok()?)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::entity::operation::forward::{Target, Transfer};
 use crate::entity::operation::publish::{MessageCopy, copies_of};
 use crate::entity::operation::send::SendError;
 use crate::filter::Rule;
-use crate::ids::{EntityId, EntityPath, IdSource, SubQueue};
+use crate::ids::{EntityId, EntityPath, SplitMix64, SubQueue};
 use crate::rules::RuleSet;
 
 /// Deletes entities that have asked for it because they are idle; returns whether any was deleted. A topic is not idle while
@@ -192,9 +192,9 @@ fn publish(
     batch: Vec<Transfer>,
 ) {
     let offsets: Vec<_> = batch.iter().map(|transfer| transfer.offset).collect();
-    // Filters need ids while no entity, and so no source of ids, is locked.
+    // Filters need ids, many for `newid()`, while no entity, and so no source of ids, is locked.
     let seed = entities.with_entity(topic, |_, cx| cx.ids.next());
-    let mut ids = RandomIds(seed.unwrap_or_default());
+    let mut ids = SplitMix64(seed.unwrap_or_default());
     let ahead = entities.ahead();
     let mut copies = BTreeMap::<EntityPath, Vec<MessageCopy>>::new();
     for transfer in batch {
@@ -211,17 +211,4 @@ fn publish(
             entity.published(cx, offsets);
         }
     });
-}
-
-/// SplitMix64, seeded from the real source: `newid()` needs many numbers, each only once.
-struct RandomIds(u64);
-
-impl IdSource for RandomIds {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
-    }
 }
