@@ -11,8 +11,7 @@ use base64::prelude::BASE64_STANDARD;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use ring::hmac;
 
-use super::quote;
-use super::{Claims, Key, TokenError, audience_path};
+use super::{Claims, Key, TokenError, audience_path, quote};
 
 const PREFIX: &str = "SharedAccessSignature ";
 /// The characters that a URI component does not encode (RFC 3986, unreserved).
@@ -334,65 +333,35 @@ mod tests {
         assert!(verify(&valid, &[old, Key::well_known()], NOW).is_ok());
     }
 
+    /// Parameters of a token, and the reason.
+    const MALFORMED: &str = "\
+        sr | a parameter has no '='
+        sig=a&se=1&skn=k | sr, the resource, is missing
+        sr=a&se=1&skn=k | sig, the signature, is missing
+        sr=a&sig=YQ==&skn=k | se, the expiry, is missing
+        sr=a&sig=YQ==&se=1 | skn, the name of the key, is missing
+        sr=a&sr=a&sig=YQ==&se=1&skn=k | a parameter stands twice
+        sr=a&sig=YQ==&se=soon&skn=k | se, the expiry, is not a number of seconds
+        sr=a&sig=YQ==&se=&skn=k | se, the expiry, is not a number of seconds
+        sr=a&sig=YQ==&se=-1&skn=k | se, the expiry, is not a number of seconds
+        sr=a&sig=YQ==&se=99999999999999999999&skn=k | se, the expiry, is not a number of seconds
+        sr=a&sig=!&se=1&skn=k | sig, the signature, is not base64
+        sr=a&sig=YQ==&se=1&skn=%ff | a parameter is not UTF-8";
+
     #[test]
     fn the_error_for_a_malformed_token_has_the_reason() {
-        let table = [
-            ("", "it does not begin with \"SharedAccessSignature \""),
-            (
-                "Bearer x",
-                "it does not begin with \"SharedAccessSignature \"",
-            ),
-            ("SharedAccessSignature ", "a parameter has no '='"),
-            ("SharedAccessSignature sr", "a parameter has no '='"),
-            (
-                "SharedAccessSignature sig=a&se=1&skn=k",
-                "sr, the resource, is missing",
-            ),
-            (
-                "SharedAccessSignature sr=a&se=1&skn=k",
-                "sig, the signature, is missing",
-            ),
-            (
-                "SharedAccessSignature sr=a&sig=YQ==&skn=k",
-                "se, the expiry, is missing",
-            ),
-            (
-                "SharedAccessSignature sr=a&sig=YQ==&se=1",
-                "skn, the name of the key, is missing",
-            ),
-            (
-                "SharedAccessSignature sr=a&sr=a&sig=YQ==&se=1&skn=k",
-                "a parameter stands twice",
-            ),
-            (
-                "SharedAccessSignature sr=a&sig=YQ==&se=soon&skn=k",
-                "se, the expiry, is not a number of seconds",
-            ),
-            (
-                "SharedAccessSignature sr=a&sig=YQ==&se=&skn=k",
-                "se, the expiry, is not a number of seconds",
-            ),
-            (
-                "SharedAccessSignature sr=a&sig=YQ==&se=-1&skn=k",
-                "se, the expiry, is not a number of seconds",
-            ),
-            (
-                "SharedAccessSignature sr=a&sig=YQ==&se=99999999999999999999&skn=k",
-                "se, the expiry, is not a number of seconds",
-            ),
-            (
-                "SharedAccessSignature sr=a&sig=!&se=1&skn=k",
-                "sig, the signature, is not base64",
-            ),
-            (
-                "SharedAccessSignature sr=a&sig=YQ==&se=1&skn=%ff",
-                "a parameter is not UTF-8",
-            ),
-        ];
-        for (text, reason) in table {
+        let assert_malformed = |text: &str, reason| {
             let refused = verified(text).unwrap_err();
             assert_eq!(refused, TokenError::Malformed(reason), "{text}");
             assert_eq!(refused.to_string(), format!("malformed token: {reason}"));
+        };
+        for text in ["", "Bearer x"] {
+            assert_malformed(text, "it does not begin with \"SharedAccessSignature \"");
+        }
+        assert_malformed("SharedAccessSignature ", "a parameter has no '='");
+        for line in MALFORMED.lines() {
+            let (parameters, reason) = line.trim().split_once(" | ").expect("two cells");
+            assert_malformed(&format!("SharedAccessSignature {parameters}"), reason);
         }
     }
 
