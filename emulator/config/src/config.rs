@@ -23,7 +23,7 @@ pub mod words;
 mod tests;
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
 
 use serde_json::json;
@@ -290,7 +290,7 @@ fn read_text(path: &Path) -> Result<String, ConfigError> {
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|file| file.take(MAX_CONFIG_SIZE + 1).read_to_end(&mut bytes))
-        .map_err(|error| cannot_be_read(&error))?;
+        .map_err(|error| ConfigError::general(format!("cannot be read: {error}")))?;
     if bytes.len() as u64 > MAX_CONFIG_SIZE {
         return Err(too_large());
     }
@@ -305,10 +305,6 @@ fn read_text(path: &Path) -> Result<String, ConfigError> {
             "is not UTF-8: the byte at offset {offset} is not text"
         ))
     })
-}
-
-fn cannot_be_read(error: &io::Error) -> ConfigError {
-    ConfigError::general(format!("cannot be read: {error}"))
 }
 
 fn too_large() -> ConfigError {

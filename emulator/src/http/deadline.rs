@@ -33,7 +33,13 @@ pub(crate) async fn deadline<F: Future<Output = Response>>(
         return answer(request).await;
     }
     let is_late = Arc::<AtomicBool>::default();
-    let request = request.map(|body| Body::new(DeadlineBody::new(body, step_timeout, &is_late)));
+    let request = request.map(|body| {
+        Body::new(DeadlineBody {
+            body,
+            end: Box::pin(sleep(step_timeout)),
+            is_late: Arc::clone(&is_late),
+        })
+    });
     let response = answer(request).await;
     match is_late.load(Ordering::Relaxed) {
         false => response,
@@ -43,16 +49,6 @@ pub(crate) async fn deadline<F: Future<Output = Response>>(
                 step_timeout.as_secs_f64()
             );
             ApiError::new(StatusCode::REQUEST_TIMEOUT, "request-timeout", message).into_response()
-        }
-    }
-}
-
-impl DeadlineBody {
-    fn new(body: Body, step_timeout: Duration, is_late: &Arc<AtomicBool>) -> Self {
-        Self {
-            body,
-            end: Box::pin(sleep(step_timeout)),
-            is_late: Arc::clone(is_late),
         }
     }
 }

@@ -24,6 +24,7 @@ use crate::durable::WriteFailed;
 use crate::failures::{Broken, panic_text};
 use crate::memory::Exceeded;
 use crate::namespace::{Namespace, SharedEntity};
+use crate::namespaces::Namespaces;
 
 /// The code of internal errors.
 const INTERNAL: &str = "internal-error";
@@ -92,6 +93,11 @@ impl ApiError {
             message.push_str(&format!("; there are: {named}"));
         }
         Self::new(StatusCode::NOT_FOUND, "not-found", message)
+    }
+
+    pub(crate) fn unknown_namespace(namespaces: &Namespaces, name: &str) -> Self {
+        let known = namespaces.names();
+        Self::unknown("namespace", name, known.iter().map(String::as_str))
     }
 }
 
@@ -279,9 +285,7 @@ impl FromRequestParts<Control> for SelectedNamespace {
             None => namespaces.first(),
         };
         found.map(Self).ok_or_else(|| {
-            let known = namespaces.names();
-            let name = named.as_deref().unwrap_or_default();
-            ApiError::unknown("namespace", name, known.iter().map(String::as_str))
+            ApiError::unknown_namespace(namespaces, named.as_deref().unwrap_or_default())
         })
     }
 }

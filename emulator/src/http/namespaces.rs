@@ -11,8 +11,7 @@ use servicebus_control_api::{NamespaceInfo, Problem};
 use tokio::task::spawn_blocking;
 
 use super::Control;
-use super::error::ApiError;
-use super::error::{NamespaceName, SelectedNamespace};
+use super::error::{ApiError, NamespaceName, SelectedNamespace};
 use super::topology::expand;
 use crate::config::{self, NamespaceConfig};
 use crate::namespace::run_blocking;
@@ -44,7 +43,11 @@ pub(crate) async fn create_named(
 ) -> Result<NamespaceInfo, ApiError> {
     match config::is_namespace_name(&name) {
         true => make(control, Some(name), body).await,
-        false => Err(wrong_name(name)),
+        false => Err(ApiError::not_allowed(
+            "namespace",
+            name,
+            config::NAMESPACE_NAMES,
+        )),
     }
 }
 
@@ -111,7 +114,7 @@ pub(crate) async fn remove_named(shared: &Shared, name: &str) -> Result<(), ApiE
             }
             Ok(())
         }
-        Err(RemoveError::Unknown) => Err(unknown(shared, name)),
+        Err(RemoveError::Unknown) => Err(ApiError::unknown_namespace(&shared.namespaces, name)),
         Err(last @ RemoveError::Last(_)) => {
             let (status, message) = (StatusCode::CONFLICT, last.to_string());
             Err(ApiError::new(status, "last-namespace", message))
@@ -146,7 +149,10 @@ impl From<CreateError> for ApiError {
                 return Self::new(StatusCode::CONFLICT, "cannot-listen", message);
             }
             CreateError::Name(name) => taken("namespace", name),
-            CreateError::Key { name, index, .. } => taken(&keys_path(index), name),
+            CreateError::Key { name, index, .. } => {
+                let path = format!("UserConfig.Namespaces[0].Emulator.Keys[{index}].Name");
+                taken(&path, name)
+            }
             CreateError::Address { address, .. } => taken(ADDRESS_PATH, address.to_string()),
         };
         Self::new(StatusCode::CONFLICT, "conflict", message).with_problems(vec![problem])
@@ -155,17 +161,3 @@ impl From<CreateError> for ApiError {
 
 /// The path of the namespace's address in a body.
 const ADDRESS_PATH: &str = "UserConfig.Namespaces[0].Emulator.Address";
-
-/// Returns the path of a namespace's key in a body.
-fn keys_path(index: usize) -> String {
-    format!("UserConfig.Namespaces[0].Emulator.Keys[{index}].Name")
-}
-
-fn wrong_name(name: String) -> ApiError {
-    ApiError::not_allowed("namespace", name, config::NAMESPACE_NAMES)
-}
-
-fn unknown(shared: &Shared, name: &str) -> ApiError {
-    let known = shared.namespaces.names();
-    ApiError::unknown("namespace", name, known.iter().map(String::as_str))
-}
