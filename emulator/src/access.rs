@@ -9,9 +9,8 @@ use std::net::IpAddr;
 use servicebus_config::ControlToken;
 use thiserror::Error;
 
-pub(crate) use host::authority;
-pub(crate) use host::default_gateway;
 pub use host::{HostName, Origin};
+pub(crate) use host::{authority, default_gateway};
 
 /// The address of a request's client: an extension of every request.
 #[derive(Debug, Clone, Copy)]

@@ -35,10 +35,9 @@ use uuid::Uuid;
 
 use crate::auth::{Claim, Claims};
 use crate::namespace::{Ids, Namespace};
-use crate::rest;
-use crate::service_http;
 use crate::service_http::{TokenRefusal, XML, error_body, read_at_most};
 use crate::shared::Shared;
+use crate::{rest, service_http};
 
 pub(crate) use time::{Frame, NEVER};
 

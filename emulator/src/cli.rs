@@ -25,8 +25,7 @@ use crate::tls::{TlsOptions, UserCertificate};
 
 pub use data::{DataCommand, run_data};
 pub use health::{HealthOptions, run_health};
-pub use report::run_client_settings;
-pub use report::{describe, print_env, run_check, run_import};
+pub use report::{describe, print_env, run_check, run_client_settings, run_import};
 use values::{FOR_TESTS, PortOption, TokenOption, for_tests, read_pair, read_port, syncs, tiers};
 
 /// The command that the arguments of a process select.

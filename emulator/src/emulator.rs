@@ -17,16 +17,14 @@ use crate::connection_limit::ConnectionLimit;
 use crate::durable;
 use crate::durable::Store;
 use crate::http::Control;
-use crate::idle;
-use crate::listen;
 use crate::listeners::Listeners;
 use crate::memory::Memory;
 use crate::namespaces::{NamespaceInfo, Namespaces, ServerAddress};
 use crate::options::{DataError, DataOptions, Endpoints, Options, StartError};
-use crate::server;
 use crate::shared::{ConnectionOptions, ResourceState, Shared};
 use crate::tls::{Tls, TlsError};
 use crate::traces::Traces;
+use crate::{idle, listen, server};
 
 /// The host names of all namespaces of the service.
 const SERVICE: &str = "*.servicebus.windows.net";

@@ -20,8 +20,7 @@ pub(crate) use held::HeldOperation;
 use held::HeldOperations;
 use log::OperationLog;
 pub(crate) use postponed::Postponed;
-pub(crate) use scripted::{Affected, MatchContext, Scripted, Traits};
-pub(crate) use scripted::{ClockWaits, Waiter};
+pub(crate) use scripted::{Affected, ClockWaits, MatchContext, Scripted, Traits, Waiter};
 pub(crate) use servicebus_control_api::{Effect, ErrorText, Operation, Wait, When};
 
 /// Maximum number of faults of a namespace.

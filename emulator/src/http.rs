@@ -44,15 +44,13 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::admin::{self, Admin};
-use crate::arm;
 use crate::config::NamespaceConfig;
-use crate::listen;
 use crate::listeners::{Listening, Until};
 use crate::options::StartError;
 use crate::rest::{MessagesApi, Route};
 use crate::shared::Shared;
-pub(crate) use error::internal_error;
-pub(crate) use error::{malformed, too_much};
+use crate::{arm, listen};
+pub(crate) use error::{internal_error, malformed, too_much};
 use explorations::Explorations;
 pub(crate) use guard::refused_websocket;
 pub(crate) use injected::Abort;

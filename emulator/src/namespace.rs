@@ -13,8 +13,7 @@ use servicebus_broker::{
 };
 use tokio::sync::Notify;
 
-use crate::clock::Alarm;
-use crate::clock::{NamespaceClock, RealClock};
+use crate::clock::{Alarm, NamespaceClock, RealClock};
 use crate::config::NamespaceConfig;
 use crate::durable::NamespaceStore;
 use crate::failures::Failures;

@@ -9,8 +9,7 @@ use std::path::Path;
 use serde_json::Value;
 use servicebus_broker::filter::{Filter, Rule};
 use servicebus_broker::{EntityDescription, EntityKind, Property, PropertyValue, Tier};
-use servicebus_config::{self, ClientSettings};
-use servicebus_config::{AMQPS_PORT, HTTPS_PORT};
+use servicebus_config::{self, AMQPS_PORT, ClientSettings, HTTPS_PORT};
 
 use super::RunOptions;
 use crate::auth::Jwt;

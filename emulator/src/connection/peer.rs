@@ -9,8 +9,7 @@ use bytes::BytesMut;
 use servicebus_amqp::{Connection as Engine, Event, Outcome, Output, PeerOpen, Settlement};
 use servicebus_broker::LockToken;
 
-use super::account::MemoryAccount;
-use super::account::{HANDLED_AT_ONCE, OUTPUT_FULL};
+use super::account::{HANDLED_AT_ONCE, MemoryAccount, OUTPUT_FULL};
 use super::attach::EarlyAttach;
 use super::client;
 use super::client::Client;

@@ -21,11 +21,9 @@ use servicebus_control_api::{Change, ChangedEntity};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep};
 
-use super::Control;
-use super::clock;
-use super::counts;
 use super::error::{ApiError, SelectedNamespace};
 use super::process::StopSignal;
+use super::{Control, clock, counts};
 use crate::namespace::Namespace;
 
 /// Maximum number of concurrent streams.

@@ -7,8 +7,7 @@ use serde::Deserialize;
 use servicebus_broker::{EntityPath, SubQueue};
 use servicebus_control_api::{Counts, Receiver, Receivers};
 
-use super::error::{ApiError, check_not_broken};
-use super::error::{QueryParams, SelectedNamespace};
+use super::error::{ApiError, QueryParams, SelectedNamespace, check_not_broken};
 use crate::namespace::{Namespace, SharedEntity};
 use crate::nodes::{Address, Destination};
 

@@ -18,8 +18,7 @@ use servicebus_control_api as api;
 use servicebus_control_api::Problem;
 
 use super::Control;
-use super::error::ApiError;
-use super::error::{SelectedNamespace, path_name};
+use super::error::{ApiError, SelectedNamespace, path_name};
 use crate::config;
 use crate::namespace::{AdministerError, Namespace, SharedEntity, run_blocking};
 

@@ -19,8 +19,7 @@ use servicebus_control_api::{
 };
 
 use super::counts::find;
-use super::error::ApiError;
-use super::error::{QueryParams, SelectedNamespace};
+use super::error::{ApiError, QueryParams, SelectedNamespace};
 use super::messages;
 use crate::namespace::{Ids, Namespace};
 use crate::rest::batch;

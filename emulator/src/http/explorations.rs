@@ -23,8 +23,7 @@ use servicebus_explore::{Next, PlannedRun, Progress};
 use tokio::time::sleep_until;
 
 use super::Control;
-use super::error::ApiError;
-use super::error::{Body, Id, path_name};
+use super::error::{ApiError, Body, Id, path_name};
 
 /// Maximum number of concurrent explorations.
 const MAX: usize = 16;

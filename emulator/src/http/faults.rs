@@ -6,8 +6,7 @@ use axum::Json;
 use axum::http::StatusCode;
 use servicebus_control_api::{FaultRequest, Faults, ScriptedFault};
 
-use super::error::ApiError;
-use super::error::{Body, Id, SelectedNamespace};
+use super::error::{ApiError, Body, Id, SelectedNamespace};
 use crate::faults::MAX;
 use crate::namespace::Namespace;
 

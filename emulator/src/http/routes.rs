@@ -12,10 +12,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
 use super::deadline::deadline;
-use super::entities::Kind;
-use super::entities::Queues;
-use super::entities::Subscriptions;
-use super::entities::Topics;
+use super::entities::{Kind, Queues, Subscriptions, Topics};
 use super::error::SelectedNamespace;
 use super::{
     Control, assertions, changes, clock, connections, counts, description, entities, entity_list,

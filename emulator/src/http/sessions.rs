@@ -7,8 +7,7 @@ use servicebus_broker::{SessionName, SessionView, SubQueue};
 use servicebus_control_api::{LoseSessionLock, Session, Sessions};
 
 use super::counts::{EntityQuery, find};
-use super::error::ApiError;
-use super::error::{Body, QueryParams, SelectedNamespace};
+use super::error::{ApiError, Body, QueryParams, SelectedNamespace};
 use crate::clock;
 use crate::namespace::{Namespace, SharedEntity, run_blocking};
 

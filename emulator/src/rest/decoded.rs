@@ -16,8 +16,7 @@ use servicebus_codec::{DecodeError, Descriptor, Reader, Value};
 
 use super::body::Body;
 use super::broker_properties::put_broker_properties;
-use super::headers::http_date;
-use super::headers::{BROKER_PROPERTIES, put_property};
+use super::headers::{BROKER_PROPERTIES, http_date, put_property};
 use super::value::{text_entries, to_ascii};
 use crate::service_http::XML;
 

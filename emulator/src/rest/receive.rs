@@ -22,8 +22,7 @@ use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
 
 use super::LockedMessage;
-use super::context::Rejection;
-use super::context::{RequestContext, Target};
+use super::context::{Rejection, RequestContext, Target};
 use super::decoded::DecodedMessage;
 use crate::durable::MissingBodies;
 use crate::nodes::{Condition, ServiceError, quote, settle_refusal};

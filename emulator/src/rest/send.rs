@@ -8,10 +8,8 @@ use servicebus_broker::{Message, MessageError};
 
 use super::batch;
 use super::broker_properties::BrokerPropertiesHeader;
-use super::context::Rejection;
-use super::context::{RequestContext, Target};
-use super::headers::{BROKER_PROPERTIES, application_properties};
-use super::headers::{Content, ReadError};
+use super::context::{Rejection, RequestContext, Target};
+use super::headers::{BROKER_PROPERTIES, Content, ReadError, application_properties};
 use super::outgoing::OutgoingMessage;
 use crate::nodes::{Condition, ServiceError, message_refusal, send_refusal};
 use crate::service_http::XML;

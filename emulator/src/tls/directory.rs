@@ -10,9 +10,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::{env, process};
 
-use super::TlsError;
-use super::authorities;
 use super::authority::{Authority, Scope};
+use super::{TlsError, authorities};
 
 const CERTIFICATE: &str = "ca.pem";
 /// The file extension of trust stores.

@@ -9,8 +9,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::quote;
-use super::{KeySet, TokenError, issued_token};
+use super::{KeySet, TokenError, issued_token, quote};
 
 /// By how much the issuer's clock may be ahead, in seconds.
 const AHEAD: i64 = 300;

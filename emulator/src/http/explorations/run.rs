@@ -12,9 +12,8 @@ use tokio::task::spawn_blocking;
 use super::{Exploration, OpenRun, Runs};
 use crate::auth::{Claims, Key, WELL_KNOWN_KEY};
 use crate::config::NamespaceConfig;
-use crate::http::Control;
 use crate::http::error::ApiError;
-use crate::http::timeline;
+use crate::http::{Control, timeline};
 use crate::namespace::Namespace;
 use crate::shared::Shared;
 

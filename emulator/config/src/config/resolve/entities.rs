@@ -14,8 +14,7 @@ use super::{check_small_name, report_repeated};
 use crate::config::document::{QueueBlock, SubscriptionBlock, TopicBlock};
 use crate::config::properties::path as entity_path;
 use crate::config::reader::{Located, Location, Locations, Report};
-use crate::config::resolve;
-use crate::config::{SubscriptionConfig, TopicConfig, problem};
+use crate::config::{SubscriptionConfig, TopicConfig, problem, resolve};
 
 /// Queues by name.
 type Queues = Vec<(EntityPath, EntityDescription)>;
