@@ -21,7 +21,7 @@ pub(crate) use admin::{
 pub(crate) use bus::{
     Bus, client_now, in_an_hour, now, parse, properties, queues, rules, sql, topic,
 };
-pub(crate) use http::{Answer, Http, members};
+pub(crate) use http::{Answer, Http, Response, members};
 pub(crate) use jms::symbols;
 pub(crate) use link::{Attach, Link};
 pub(crate) use node::{
@@ -29,11 +29,13 @@ pub(crate) use node::{
     received, refused_with, schedule, scheduled, token_request, tokens,
 };
 pub(crate) use peer::{Open, Peer};
-pub(crate) use process::{FREE_PORTS, Process, TemporaryFile, own_loopback, run};
+pub(crate) use process::{
+    FREE_PORTS, Process, TemporaryDirectory, TemporaryFile, failure, own_loopback, printed, run,
+};
 pub(crate) use receiving::{
     BATCH, Delivery, abandoned, accepted, batch, dead_lettered, deferred, refused, released,
 };
-pub(crate) use rest::{Response, Rest, http_date, root_token};
+pub(crate) use rest::{Rest, http_date, root_token};
 pub(crate) use servicebus_test_support::stream::Stream;
 pub(crate) use servicebus_test_support::{
     frame::{

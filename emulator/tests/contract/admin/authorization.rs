@@ -142,7 +142,7 @@ fn an_unauthorized_administration_request_gets_the_reason() {
         admin.get("/orders").expect(200).value("MaxDeliveryCount"),
         "10"
     );
-    assert!(admin.get("/new").expect(200).body.starts_with("<feed"));
+    assert_starts_with(&admin.get("/new").expect(200).body, "<feed");
     let open = Bus::configured(&queues(r#""TokenCheck":"none""#, &[("q", "")]));
     open.admin_as(None).get("/q").expect(200);
 }
@@ -175,10 +175,7 @@ fn authorization_rules_of_an_entity_are_kept_with_their_keys() {
         .change("/q", &queue("<MaxDeliveryCount>3</MaxDeliveryCount>"))
         .expect(200);
     assert_eq!(none.text("AuthorizationRules"), Some(""));
-    assert!(
-        none.body
-            .contains("<AuthorizationRules></AuthorizationRules>")
-    );
+    assert_contains(&none.body, "<AuthorizationRules></AuthorizationRules>");
     let topic = topic_entry(&format!("<AuthorizationRules>{given}</AuthorizationRules>"));
     assert_eq!(
         admin.put("/t", &topic).expect(201).texts("KeyName"),
@@ -233,7 +230,7 @@ fn authorization_rules_of_an_entity_are_validated() {
         ),
     ] {
         let reply = admin.put("/q", &rules(&inner));
-        assert!(reply.refusal(400).contains(text), "{text}: {reply:?}");
+        assert_contains(reply.refusal(400), text);
         assert!(!reply.body.contains("short"), "a secret: {reply:?}");
     }
 }
@@ -301,11 +298,9 @@ fn an_administration_request_selects_the_namespace_by_host_or_key() {
         "two"
     );
     let unauthorized = bus.admin_as(Some("Bearer e30.eyJleHAiOjE5MDAwMDAwMDB9.c2ln".into()));
-    assert!(
-        unauthorized
-            .get("/q1")
-            .refusal(401)
-            .starts_with("SubCode=40402. The namespace cannot be told")
+    assert_starts_with(
+        unauthorized.get("/q1").refusal(401),
+        "SubCode=40402. The namespace cannot be told",
     );
 }
 

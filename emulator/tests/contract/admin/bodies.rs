@@ -17,8 +17,8 @@ const ATOM: &str = "xmlns=\"http://www.w3.org/2005/Atom\"";
 fn refused(admin: &Admin, body: &str) -> String {
     let reply = admin.put("/new", body);
     let found = reply.refusal(400);
-    assert!(found.starts_with("SubCode=40000. "), "{found}");
-    assert!(found.ends_with(&format!("{MORE} .")), "{found}");
+    assert_starts_with(found, "SubCode=40000. ");
+    assert_ends_with(found, &format!("{MORE} ."));
     found.to_owned()
 }
 
@@ -44,13 +44,13 @@ fn malformed_xml_is_reported_with_its_position() {
         ("<entry>&#0;</entry>", "it refers to the entity '#0'"),
     ] {
         let found = refused(&admin, body);
-        assert!(found.contains(text), "{text}: {found}");
+        assert_contains(&found, text);
     }
     let mut binary = admin.head("PUT", "/new", &[("Content-Length", "2")]);
     binary += "\r\n";
     let binary = [binary.as_bytes(), b"\xff\xfe"].concat();
     let reply = admin.raw(&binary);
-    assert!(reply.refusal(400).contains("it is not UTF-8"), "{reply:?}");
+    assert_contains(reply.refusal(400), "it is not UTF-8");
 }
 
 #[test]
@@ -71,12 +71,12 @@ fn a_body_must_be_an_entry_with_a_description() {
         (&rule(&sql_filter("a = 1")), no_description),
     ] {
         let found = refused(&admin, body);
-        assert!(found.contains(text), "{text}: {found}");
+        assert_contains(&found, text);
     }
     let reply = admin.put("/t/Subscriptions/s", &queue(""));
     let text = "allowed: SubscriptionDescription.";
-    assert!(reply.refusal(400).contains(text), "{reply:?}");
-    assert!(admin.get("/new").expect(200).body.starts_with("<feed"));
+    assert_contains(reply.refusal(400), text);
+    assert_starts_with(&admin.get("/new").expect(200).body, "<feed");
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_truncated_administration_body_changes_nothing() {
         &reply.body,
         "The body ended before all of its bytes had come.",
     );
-    assert!(admin.get("/new").expect(200).body.starts_with("<feed"));
+    assert_starts_with(&admin.get("/new").expect(200).body, "<feed");
 }
 
 /// One request and the answer that it must have.

@@ -123,8 +123,7 @@ fn an_update_is_answered_once_links_are_notified_or_stalled() {
     let message = Message::new("large").body(vec![b'x'; 100_000]).encode();
     // More than sockets hold.
     for _ in 0..300 {
-        let id = peer.transfer(&sender, 0, false, &message);
-        assert_eq!(peer.outcome(&sender, id), Ok(()));
+        assert_eq!(peer.post(&sender, 0, &message), Ok(()));
     }
     // Its connection has got as far as it can once the emulator answers others and delivers nothing to it.
     let delivered = || bus.http.counts("q")["locked"].as_u64();

@@ -134,7 +134,7 @@ fn o31_o35_an_authorization_rule_has_any_key_and_the_given_times() {
     let changed = admin.change("/new", &body(given)).expect(200);
     assert_eq!(changed.value("CreatedTime"), "2021-10-01T00:00:00.1234567Z");
     let wrong = admin.change("/new", &body("<CreatedTime>now</CreatedTime>"));
-    assert!(wrong.refusal(400).contains("allowed: a dateTime"));
+    assert_contains(wrong.refusal(400), "allowed: a dateTime");
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn o32_o33_a_client_without_manage_gets_the_text_of_the_service() {
         ),
     ] {
         let found = reply.refusal(401);
-        assert!(found.starts_with(&text), "{text}: {found}");
+        assert_starts_with(found, &text);
     }
     let flipped = topic_entry("<EnablePartitioning>true</EnablePartitioning>");
     let refused = admin.change("/t", &flipped);
@@ -241,7 +241,7 @@ fn o48_a_maximum_size_unknown_to_the_tier_is_refused() {
     let body = |size: u32| queue(&format!("<MaxSizeInMegabytes>{size}</MaxSizeInMegabytes>"));
     let refused = admin.put("/new", &body(777));
     let text = refused.refusal(400);
-    assert!(text.contains("1024;2048;3072;4096;5120"), "{text}");
+    assert_contains(text, "1024;2048;3072;4096;5120");
     // What a configuration declared smaller is kept when it is sent back.
     let small = Bus::configured(&queues("", &[("small", r#""MaxSizeInMegabytes":1"#)]));
     small.admin().change("/small", &body(1)).expect(200);
@@ -255,6 +255,6 @@ fn o65_the_basic_tier_refuses_auto_delete_on_idle() {
                 namespace 'sbemulatorns' is using 'Basic' tier.";
     for reply in [admin.put("/new", &body), admin.change("/q", &body)] {
         let found = reply.refusal(400);
-        assert!(found.starts_with(text), "{found}");
+        assert_starts_with(found, text);
     }
 }

@@ -45,19 +45,18 @@ fn a_list_page_links_to_the_next_page() {
         [url.clone(), format!("{url}&$skip=100&$top=100")]
     );
     assert_eq!(first.value("id"), url);
-    assert!(first.body.contains(&format!(
-        "<entry xml:base=\"{url}\"><id>https://{HOST}/q000?api-version=2021-05</id>"
-    )));
-    assert!(
-        first
-            .body
-            .contains("<link rel=\"self\" href=\"../q000?api-version=2021-05\"/>"),
-        "{}",
-        &first.body[..900]
+    assert_contains(
+        &first.body,
+        &format!("<entry xml:base=\"{url}\"><id>https://{HOST}/q000?api-version=2021-05</id>"),
     );
-    assert!(first.body.contains(
-        "<CountDetails xmlns:d3p1=\"http://schemas.microsoft.com/netservices/2011/06/servicebus\">"
-    ));
+    assert_contains(
+        &first.body,
+        "<link rel=\"self\" href=\"../q000?api-version=2021-05\"/>",
+    );
+    assert_contains(
+        &first.body,
+        "<CountDetails xmlns:d3p1=\"http://schemas.microsoft.com/netservices/2011/06/servicebus\">",
+    );
     let mut seen = Vec::new();
     let mut path = "/%24Resources/Queues?api-version=2021-05&%24top=90".to_owned();
     loop {
@@ -209,10 +208,8 @@ fn lists_support_the_filters_of_old_clients() {
     let text = "Invalid Filter. The specified property 'colour' does not exist or is not allowed.&#13;\n\
                 Parameter name: propertyName&#13;\nActual value was colour.";
     assert_eq!(refused.refusal(400), text);
-    assert!(
-        admin
-            .get("/$Resources/queues?$filter=path")
-            .refusal(400)
-            .starts_with("Invalid Filter. ")
+    assert_starts_with(
+        admin.get("/$Resources/queues?$filter=path").refusal(400),
+        "Invalid Filter. ",
     );
 }

@@ -77,7 +77,7 @@ fn entity_names_have_legal_characters_and_a_maximum_length() {
             admin.delete(&path),
         ] {
             let text = reply.refusal(400);
-            assert!(text.starts_with("SubCode=40000. The name '"), "{text}");
+            assert_starts_with(text, "SubCode=40000. The name '");
         }
     }
     for name in ["a%20b", "a%3Fb", &"y".repeat(51)] {
@@ -107,7 +107,7 @@ fn a_sub_queue_cannot_be_administered() {
             assert_eq!(reply.refusal(400), text, "{path}");
         }
     }
-    assert!(admin.get("/q").expect(200).body.starts_with("<entry"));
+    assert_starts_with(&admin.get("/q").expect(200).body, "<entry");
 }
 
 #[test]
@@ -122,10 +122,7 @@ fn an_unsupported_administration_method_is_refused() {
         ("DELETE", "/q/Subscriptions"),
     ] {
         let reply = admin.send(method, path, &[], None);
-        assert!(
-            reply.refusal(400).contains(&format!("({method})")),
-            "{reply:?}"
-        );
+        assert_contains(reply.refusal(400), &format!("({method})"));
     }
     let response = admin.send("HEAD", "/q", &[], None);
     assert_eq!((response.status, response.body.as_str()), (400, ""));
@@ -181,10 +178,9 @@ fn a_missing_queue_or_topic_reads_as_the_list_of_public_services() {
             ),
             "{path}: {reply:?}"
         );
-        assert!(
-            reply
-                .body
-                .ends_with("Z</updated><generator>Service Bus 1.1</generator></feed>")
+        assert_ends_with(
+            &reply.body,
+            "Z</updated><generator>Service Bus 1.1</generator></feed>",
         );
         assert!(!reply.body.contains("<entry"));
     }

@@ -232,7 +232,7 @@ fn a_deleted_queue_is_missing_and_can_be_created_again() {
         ("", Some("0"))
     );
     assert!(removed.header("etag").is_some());
-    assert!(admin.get("/q").expect(200).body.starts_with("<feed"));
+    assert_starts_with(&admin.get("/q").expect(200).body, "<feed");
     admin.create("/q", &queue(""));
 }
 

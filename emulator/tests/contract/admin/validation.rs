@@ -1,6 +1,6 @@
 //! Invalid values are refused in the words of the service (admin-http.md §8.2, §11).
 
-use std::fmt::Write as _;
+use serde_json::{Value, json};
 
 use crate::support::*;
 
@@ -173,15 +173,15 @@ fn the_basic_tier_refuses_properties_of_higher_tiers() {
         ("Topic", "Status", "Active"),
     ] {
         let text = refused(&admin, "/new", kind, name, value);
-        assert!(
-            text.contains("is using the 'Basic' Tier. This operation is only supported in 'Standard' or 'Premium' tier."),
-            "{text}"
+        assert_contains(
+            &text,
+            "is using the 'Basic' Tier. This operation is only supported in 'Standard' or 'Premium' tier.",
         );
     }
     let forever = "P10675199DT2H48M5.4775807S";
     for long in ["P15D", forever] {
         let text = refused(&admin, "/new", "Queue", "DefaultMessageTimeToLive", long);
-        assert!(text.contains("allowed: 1 s (PT1S) to 14 days"), "{text}");
+        assert_contains(&text, "allowed: 1 s (PT1S) to 14 days");
     }
     let made = admin.put("/new", &queue("")).expect(201);
     assert_eq!(made.value("DefaultMessageTimeToLive"), "P14D");
@@ -243,14 +243,9 @@ fn a_namespace_has_at_most_ten_thousand_queues_and_topics() {
 
 #[test]
 fn a_topic_has_at_most_two_thousand_subscriptions() {
-    let mut text = String::from(
-        r#"{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Topics":[{"Name":"t","Subscriptions":["#,
-    );
-    for number in 0..2_000 {
-        let comma = if number == 0 { "" } else { "," };
-        let _ = write!(text, r#"{comma}{{"Name":"s{number}"}}"#);
-    }
-    let (_bus, admin) = Bus::configured(&(text + "]}]}]}}")).with_admin();
+    let names = Vec::from_iter((0..2_000).map(|number| format!("s{number}")));
+    let all = Vec::from_iter(names.iter().map(|name| (name.as_str(), json!({}))));
+    let (_bus, admin) = Bus::configured(&topic(&json!({}), &all)).with_admin();
     let reply = admin.put("/t/Subscriptions/new", &subscription(""));
     let text = format!(
         "SubCode=40503. The topic 't' has 2000 subscriptions, which is the most that it may have. {MORE} ."
@@ -262,17 +257,12 @@ fn a_topic_has_at_most_two_thousand_subscriptions() {
 
 #[test]
 fn a_topic_has_at_most_two_thousand_sql_filters() {
-    let mut text = String::from(
-        r#"{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Emulator":{"Tier":"premium"},"Topics":[{"Name":"t","Subscriptions":[{"Name":"s","Rules":["#,
-    );
-    for number in 0..2_000 {
-        let comma = if number == 0 { "" } else { "," };
-        let _ = write!(
-            text,
-            r#"{comma}{{"Name":"r{number}","Properties":{{"FilterType":"Sql","SqlFilter":{{"SqlExpression":"a={number}"}}}}}}"#
-        );
-    }
-    let (bus, admin) = Bus::configured(&(text + "]}]}]}]}}")).with_admin();
+    let rule_of = |number: u32| sql(&format!("r{number}"), &format!("a={number}"), "");
+    let all = Vec::from_iter((0..2_000).map(rule_of));
+    let mut config: Value =
+        serde_json::from_str(&topic(&json!({}), &[("s", rules(&all))])).expect("it is JSON");
+    config["UserConfig"]["Namespaces"][0]["Emulator"] = json!({"Tier": "premium"});
+    let (bus, admin) = Bus::configured(&config.to_string()).with_admin();
     let first = format!(
         "<DefaultRuleDescription>{}</DefaultRuleDescription>",
         sql_filter("a = 1")
@@ -295,11 +285,9 @@ fn a_topic_has_at_most_two_thousand_sql_filters() {
     assert_eq!(peer.drain_ids(&link, 1), ["kept"], "as it was");
     admin.delete("/t/Subscriptions/jms$c$D").expect(200);
     let reply = admin.put("/t/Subscriptions/s/Rules/new", &rule(&sql_filter("a = 1")));
-    assert!(
-        reply
-            .refusal(403)
-            .starts_with("SubCode=40501. 't': The topic has 2000 filters of this kind"),
-        "{reply:?}"
+    assert_starts_with(
+        reply.refusal(403),
+        "SubCode=40501. 't': The topic has 2000 filters of this kind",
     );
     admin.create(
         "/t/Subscriptions/s/Rules/true",

@@ -55,7 +55,7 @@ fn an_unknown_namespace_is_not_found_and_known_ones_are_listed() {
             None,
         );
         let message = answer.error_with(404, "not-found");
-        assert!(message.contains("sbemulatorns"), "{message}");
+        assert_contains(message, "sbemulatorns");
     }
 }
 
@@ -117,7 +117,7 @@ fn a_value_out_of_range_is_reported_with_the_allowed_range() {
         let problem = &answer.body["error"]["problems"][0];
         assert_eq!(members(problem, ["path", "value"]), json!([name, value]));
         let allowed = problem["allowed"].as_str().unwrap_or_default();
-        assert!(allowed.starts_with("seconds from 0 to "), "{answer:?}");
+        assert_starts_with(allowed, "seconds from 0 to ");
     }
 }
 
@@ -164,7 +164,7 @@ fn a_missing_control_body_times_out_with_408() {
         let answer = bus.http.raw(head.as_bytes());
         let (code, message) = answer.error(408);
         assert_eq!(code, "request-timeout", "{path}");
-        assert!(message.contains("within 0.3 s"), "{message}");
+        assert_contains(message, "within 0.3 s");
     }
 }
 
@@ -178,7 +178,7 @@ fn an_unknown_entity_error_lists_the_nearest_names_of_many() {
     let path = "/$emulator/v1/namespaces/sbemulatorns/queues/queue-2777";
     let answer = bus.http.get(path);
     let (_, message) = answer.error(404);
-    assert!(message.contains("queue-277"), "{message}");
+    assert_contains(message, "queue-277");
     assert_eq!(message.matches("queue-").count(), 21, "{message}");
-    assert!(message.ends_with(", and 280 more"), "{message}");
+    assert_ends_with(message, ", and 280 more");
 }

@@ -29,15 +29,8 @@ fn ruled() -> Bus {
 
 /// Posts bytes that are not text.
 fn post(bus: &Bus, subscription: &str, body: &[u8]) -> Answer {
-    let path = "/$emulator/v1/namespaces/sbemulatorns/explain";
-    let mut request = format!(
-        "POST {path}?subscription={subscription} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
-         Content-Length: {}\r\n\r\n",
-        body.len()
-    )
-    .into_bytes();
-    request.extend_from_slice(body);
-    bus.http.raw(&request)
+    let path = format!("~/explain?subscription={subscription}");
+    bus.http.send("POST", &path, &[], body)
 }
 
 fn explain(bus: &Bus, message: &Message) -> Value {
@@ -46,15 +39,8 @@ fn explain(bus: &Bus, message: &Message) -> Value {
 
 /// Posts JSON as REST clients write a batch.
 fn post_json(bus: &Bus, batch: &str) -> Answer {
-    bus.http.raw(
-        format!(
-            "POST /$emulator/v1/namespaces/sbemulatorns/explain?subscription=t/Subscriptions/s HTTP/1.1\r\n\
-             Host: localhost\r\nConnection: close\r\nContent-Length: {}\r\n\
-             Content-Type: application/json\r\n\r\n{batch}",
-            batch.len()
-        )
-        .as_bytes(),
-    )
+    let path = "~/explain?subscription=t/Subscriptions/s";
+    bus.http.request("POST", path, Some(batch))
 }
 
 /// What one rule says.
@@ -98,16 +84,16 @@ fn a_mismatching_rule_is_explained_with_its_part_and_values() {
     let values = entry["reason"]["values"].clone();
     assert_eq!(values[0]["name"], "colour");
     let value = values[0]["value"].as_str().unwrap_or_default();
-    assert!(value.contains("blue"), "{entry}");
+    assert_contains(value, "blue");
     let entry = of(&explained, "correlation");
     assert_eq!(entry["matched"], false);
     let expression = entry["reason"]["expression"].as_str().unwrap_or_default();
-    assert!(expression.contains("colour"), "{entry}");
+    assert_contains(expression, "colour");
     for rule in ["divide", "action"] {
         let entry = of(&explained, rule);
         assert_eq!(members(&entry, ["matched", "reason"]), json!([false, null]));
         let error = entry["error"].as_str().unwrap_or_default();
-        assert!(error.contains("divided by zero"), "{entry}");
+        assert_contains(error, "divided by zero");
     }
     // What is missing is unknown, not false.
     let entry = of(&explain(&bus, &Message::new("m")), "sql");
@@ -306,12 +292,9 @@ fn all_subscriptions_of_a_topic_are_explained_in_one_request() {
     let batch = r#"[{"Body":"","UserProperties":{"price":5}}]"#;
     let message = r#"{"application_properties":{"price":{"int":5}}}"#;
     let explain = |query: &str, body: &str| {
-        let request = format!(
-            "POST /$emulator/v1/namespaces/sbemulatorns/explain?{query} HTTP/1.1\r\nHost: localhost\r\n\
-             Connection: close\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        bus.http.raw(request.as_bytes())
+        let headers = [("Content-Type", "application/json; charset=utf-8")];
+        let path = format!("~/explain?{query}");
+        bus.http.send("POST", &path, &headers, body.as_bytes())
     };
     let ask = |query: &str| explain(query, batch);
     let answer = ask("topic=t").ok();

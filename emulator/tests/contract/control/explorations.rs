@@ -128,7 +128,7 @@ fn an_exploration_finds_a_worker_that_charges_twice() {
         "explore with \"token\": \"x1:worker.complete@q/o-1#1=",
         "statistical",
     ] {
-        assert!(text.contains(part), "{part:?} is not in\n{text}");
+        assert_contains(text, part);
     }
     assert_eq!(report["report"]["notReached"], 0, "{text}");
     assert_eq!(names(&bus), 1, "the namespaces of runs are gone");
@@ -193,10 +193,7 @@ fn an_exploration_reports_a_test_that_fails_without_faults() {
         assert_eq!(next(&bus, &exploration), None);
         let report = bus.http.get(&exploration).ok();
         let text = report["text"].as_str().expect("a text");
-        assert!(
-            text.starts_with(&format!("test_orders: {expected}")),
-            "{text}"
-        );
+        assert_starts_with(text, &format!("test_orders: {expected}"));
         assert_eq!(report["done"], true);
     }
 }
@@ -234,13 +231,7 @@ fn an_invalid_exploration_is_refused_with_the_allowed_values() {
         let answer = bus.http.post(ALL, &request);
         assert_eq!(answer.status, 400, "{request}: {answer:?}");
         let problem = &answer.body["error"]["problems"][0];
-        assert!(
-            problem["allowed"]
-                .as_str()
-                .expect("a text")
-                .contains(allowed),
-            "{answer:?}"
-        );
+        assert_contains(problem["allowed"].as_str().expect("a text"), allowed);
     }
     let mut request = request_body();
     request["token"] = json!("x0:worker.complete@q/o-1#1=lose-lock");
@@ -259,7 +250,7 @@ fn an_exploration_reports_a_token_of_another_test() {
     let (tokens, report) = explore(&bus, &request, true);
     assert_eq!(tokens, [Value::Null, Value::Null]);
     let text = report["text"].as_str().expect("a text");
-    assert!(text.contains("the token belongs to another test"), "{text}");
+    assert_contains(text, "the token belongs to another test");
 }
 
 #[test]

@@ -216,7 +216,7 @@ fn a_message_body_is_served_as_a_download() {
     let request = "GET /$emulator/v1/namespaces/sbemulatorns/messages/1/body?entity=q HTTP/1.1\r\nHost: localhost\r\n\
                    Connection: close\r\n\r\n";
     let answer = bus.http.text(request.as_bytes());
-    assert!(answer.ends_with(html), "{answer}");
+    assert_ends_with(&answer, html);
     let head = answer.to_lowercase();
     for header in [
         "content-type: application/octet-stream",
@@ -224,7 +224,7 @@ fn a_message_body_is_served_as_a_download() {
         "content-security-policy: sandbox",
         "x-content-type-options: nosniff",
     ] {
-        assert!(head.contains(header), "{header}: {answer}");
+        assert_contains(&head, header);
     }
     assert_eq!(list(&bus, "entity=q")["messages"][1].get("preview"), None);
 }

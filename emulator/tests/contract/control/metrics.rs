@@ -26,11 +26,8 @@ fn messages_and_events_are_counted_by_entity_and_namespace() {
     peer.settle_down();
     for path in ["/$emulator/v1/metrics", "/metrics"] {
         let metrics = text(&bus, path, "");
-        assert!(metrics.starts_with("HTTP/1.1 200 OK"), "{metrics}");
-        assert!(
-            metrics.contains("content-type: text/plain; version=0.0.4"),
-            "{metrics}"
-        );
+        assert_starts_with(&metrics, "HTTP/1.1 200 OK");
+        assert_contains(&metrics, "content-type: text/plain; version=0.0.4");
         let q = r#"namespace="sbemulatorns",entity="q",kind="queue""#;
         let all = r#"namespace="sbemulatorns""#;
         for line in [
@@ -108,9 +105,9 @@ fn metrics_count_a_scheduled_message_once() {
 fn an_entity_named_metrics_is_still_reachable() {
     let bus = Bus::with_queues(&["metrics"]);
     let versioned = text(&bus, "/metrics?api-version=2021-05", "");
-    assert!(versioned.starts_with("HTTP/1.1 401"), "{versioned}");
+    assert_starts_with(&versioned, "HTTP/1.1 401");
     let shown = text(&bus, "/metrics", "Authorization: nothing\r\n");
-    assert!(shown.starts_with("HTTP/1.1 401"), "{shown}");
+    assert_starts_with(&shown, "HTTP/1.1 401");
     let foreign = bus
         .http
         .raw(b"GET /metrics HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n");
@@ -126,8 +123,8 @@ fn a_head_request_for_metrics_is_answered() {
         bus.http.text(request.as_bytes())
     };
     let answer = head("localhost");
-    assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
-    assert!(answer.ends_with("\r\n\r\n"), "{answer}");
+    assert_starts_with(&answer, "HTTP/1.1 200 OK");
+    assert_ends_with(&answer, "\r\n\r\n");
     assert_starts_with(&head("evil.example"), "HTTP/1.1 421");
 }
 

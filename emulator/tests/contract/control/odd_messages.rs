@@ -26,7 +26,7 @@ fn a_json_value_has_at_most_the_nesting_depth_of_amqp() {
     assert_eq!(send(&bus, &nested(20)).status, 201);
     let deep = send(&bus, &nested(50));
     let text = deep.error_with(400, "invalid-argument");
-    assert!(text.contains("nested deeper"), "{text}");
+    assert_contains(text, "nested deeper");
     assert_eq!(send(&bus, &nested(100_000)).error(400).0, "invalid-body");
     assert_eq!(listed(&bus).len(), 1);
 }

@@ -69,7 +69,7 @@ fn the_openapi_file_equals_the_generated_document() {
         .http
         .get("/$emulator/v1/openapi.json");
     let head = served.head.to_lowercase();
-    assert!(head.contains("content-type: application/json"), "{head}");
+    assert_contains(&head, "content-type: application/json");
     assert!(served.ok() == openapi::document(), "another one is served");
 }
 
@@ -265,11 +265,7 @@ impl RecordingClient {
         let target = format!("{NAMESPACE}/explain?subscription=t/Subscriptions/all");
         // Its body is a null value.
         let message = b"\x00\x53\x77\x40";
-        let head = format!(
-            "POST {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
-            message.len()
-        );
-        let answer = self.bus.http.raw(&[head.as_bytes(), message].concat());
+        let answer = self.bus.http.send("POST", &target, &[], message);
         self.note("POST", self.template(&target), answer.status, &answer.body);
     }
 
@@ -312,7 +308,7 @@ impl RecordingClient {
         let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
         let answer = self.bus.http.text(request.as_bytes());
         let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
-        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        assert_starts_with(head, "HTTP/1.1 200");
         self.note("GET", path.to_owned(), 200, &body.into());
         let given = UserCertificate {
             chain: "chain.pem".into(),
@@ -409,7 +405,7 @@ fn the_openapi_description_is_compressed_for_clients_accepting_gzip() {
         let end = answer.windows(4).position(|window| window == b"\r\n\r\n");
         let (head, body) = answer.split_at(end.expect("an answer has a head") + 4);
         let head = String::from_utf8_lossy(head).to_lowercase();
-        assert!(head.contains("vary: accept-encoding"), "{head}");
+        assert_contains(&head, "vary: accept-encoding");
         let packed = head.contains("content-encoding: gzip");
         assert_eq!(packed, is_packed, "{accepted}: {head}");
         let mut text = String::new();

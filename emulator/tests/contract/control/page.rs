@@ -20,7 +20,7 @@ fn get(bus: &Bus, path: &str, headers: &str) -> String {
 fn the_inspector_page_is_compressed_and_has_a_content_security_policy() {
     let bus = Bus::with_queues(&["q"]);
     let answer = get(&bus, "/$emulator/", "").to_lowercase();
-    assert!(answer.starts_with("http/1.1 200"), "{answer}");
+    assert_starts_with(&answer, "http/1.1 200");
     let policy = CONTENT_SECURITY_POLICY.to_lowercase();
     for header in [
         "content-type: text/html; charset=utf-8",
@@ -29,7 +29,7 @@ fn the_inspector_page_is_compressed_and_has_a_content_security_policy() {
         "x-content-type-options: nosniff",
         &format!("content-security-policy: {policy}"),
     ] {
-        assert!(answer.contains(header), "{header}: {answer}");
+        assert_contains(&answer, header);
     }
 }
 
@@ -39,9 +39,9 @@ fn a_cached_inspector_file_is_answered_with_304() {
     let asset = servicebus_inspector::asset("app.js").expect("the page has a script");
     let known = format!("If-None-Match: {}\r\n", asset.etag);
     let answer = get(&bus, "/$emulator/app.js", &known);
-    assert!(answer.starts_with("HTTP/1.1 304"), "{answer}");
+    assert_starts_with(&answer, "HTTP/1.1 304");
     let other = get(&bus, "/$emulator/app.js", "If-None-Match: \"0\"\r\n");
-    assert!(other.starts_with("HTTP/1.1 200"), "{other}");
+    assert_starts_with(&other, "HTTP/1.1 200");
 }
 
 #[test]
@@ -50,8 +50,8 @@ fn only_browsers_are_redirected_to_the_inspector() {
     let browser = "Accept: text/html,application/xhtml+xml\r\n";
     for path in ["/", "/$emulator"] {
         let answer = get(&bus, path, browser);
-        assert!(answer.starts_with("HTTP/1.1 303"), "{answer}");
-        assert!(answer.contains("location: /$emulator/"), "{answer}");
+        assert_starts_with(&answer, "HTTP/1.1 303");
+        assert_contains(&answer, "location: /$emulator/");
     }
     for headers in ["", "Accept: text/html\r\nAuthorization: x\r\n"] {
         let answer = get(&bus, "/", headers);
@@ -82,10 +82,7 @@ fn only_the_import_map_of_the_inspector_is_inline_script() {
         .expect("the page has an import map");
     let (map, rest) = map.split_once("</script>").expect("it ends");
     let hash = BASE64_STANDARD.encode(digest(&SHA256, map.as_bytes()));
-    assert!(
-        CONTENT_SECURITY_POLICY.contains(&format!("'sha256-{hash}'")),
-        "{hash}"
-    );
+    assert_contains(CONTENT_SECURITY_POLICY, &format!("'sha256-{hash}'"));
     assert_eq!(
         rest.matches("<script").count(),
         rest.matches("src=\"").count()

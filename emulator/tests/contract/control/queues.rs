@@ -126,11 +126,8 @@ fn a_queue_body_must_be_an_object() {
         let answer = bus.http.queue("PUT", "q", Some(body));
         assert_eq!(answer.error(400).0, "invalid-argument", "{body}");
     }
-    let mut binary = b"PUT /$emulator/v1/namespaces/sbemulatorns/queues/q HTTP/1.1\r\nHost: x\r\n\
-        Connection: close\r\nContent-Length: 2\r\n\r\n"
-        .to_vec();
-    binary.extend_from_slice(b"\xff\xfe");
-    assert_eq!(bus.http.raw(&binary).error(400).0, "invalid-body");
+    let binary = bus.http.send("PUT", "~/queues/q", &[], b"\xff\xfe");
+    assert_eq!(binary.error(400).0, "invalid-body");
     let long = format!("{{{}}}", " ".repeat(2 << 20));
     let answer = bus.http.queue("PUT", "q", Some(&long));
     assert_eq!(answer.error(413).0, "invalid-body");

@@ -184,7 +184,7 @@ fn counts_of_an_unknown_entity_list_the_known_ones() {
     for entity in ["c", "a/$management", "$cbs", "a%00"] {
         let answer = bus.http.get(&format!("{COUNTS}?entity={entity}"));
         let message = answer.error_with(404, "not-found");
-        assert!(message.contains("a, b"), "{message}");
+        assert_contains(message, "a, b");
     }
     let answer = bus.http.get(COUNTS);
     assert_eq!(answer.error(400).0, "invalid-query");

@@ -50,11 +50,8 @@ fn events_are_rendered_as_lines_on_request() {
     let [sent, advanced] = lines[..] else {
         panic!("{lines:?}");
     };
-    assert!(
-        sent.contains(" s  sent            m, by worker-1, "),
-        "{sent}"
-    );
-    assert!(sent.ends_with(" bytes, in q"), "{sent}");
+    assert_contains(sent, " s  sent            m, by worker-1, ");
+    assert_ends_with(sent, " bytes, in q");
     assert_eq!(advanced, "            clock advanced  by the test, 60 s");
     assert!(
         bus.http
@@ -86,7 +83,7 @@ fn the_timeline_of_a_message_includes_its_dead_letter() {
     let detail = "Message could not be consumed after 2 delivery attempts.";
     assert_eq!(events[5]["detail"], detail);
     let detail = events[0]["detail"].as_str().unwrap_or_default();
-    assert!(detail.ends_with(" bytes, time to live 60 s"), "{detail}");
+    assert_ends_with(detail, " bytes, time to live 60 s");
 }
 
 #[test]
@@ -169,7 +166,7 @@ fn the_timeline_is_filtered_by_entity_and_message() {
         ["clock-advanced"]
     );
     let answer = bus.http.get("~/timeline?entity=c");
-    assert!(answer.error(404).1.contains("a, b"));
+    assert_contains(answer.error(404).1, "a, b");
 }
 
 #[test]
@@ -239,7 +236,7 @@ fn a_refused_event_has_the_text_the_client_got() {
     for (event, (condition, text)) in refused.iter().zip(expected) {
         assert_eq!(event["reason"], condition.as_str());
         assert_eq!(event["detail"], text.as_str());
-        assert!(text.contains("TrackingId:"), "{text}");
+        assert_contains(&text, "TrackingId:");
         assert_eq!(event["client"], "worker-1");
     }
 }
@@ -305,8 +302,7 @@ fn the_timeline_is_limited_and_reports_dropped_events() {
         writer.binary(&Message::new("m").encode());
     }
     for _ in 0..40 {
-        let id = peer.transfer(&sender, 0x8001_3700, false, &batch);
-        assert_eq!(peer.outcome(&sender, id), Ok(()));
+        assert_eq!(peer.post(&sender, 0x8001_3700, &batch), Ok(()));
     }
     let timeline = bus.http.timeline("");
     let events = timeline["events"]

@@ -79,7 +79,7 @@ fn an_advance_processes_all_effects_of_scheduled_publications() {
     );
     assert_eq!(bus.http.counts("t")["scheduled"], 0);
     let activated = bus.http.events("?entity=t");
-    assert!(kinds(&activated).contains("activated"), "{activated:?}");
+    assert_contains(&kinds(&activated), "activated");
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn the_list_of_queues_contains_only_queues() {
     }
     let answer = bus.http.queue("PUT", "T", Some("{}"));
     let message = answer.error_with(409, "conflict");
-    assert!(message.contains("topic"), "{message}");
+    assert_contains(message, "topic");
     publish(&bus, "1", "red");
     assert_eq!(bus.http.held("t/Subscriptions/red"), (1, 0));
 }

@@ -12,22 +12,15 @@ use crate::support::*;
 const ROUTE: &[u8] =
     b"GET /$emulator/v1/ca.pem HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 
-/// A directory of a test's own.
-fn directory(name: &str) -> PathBuf {
-    let name = format!("certificates-{}-{name}", std::process::id());
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&path);
-    path
-}
-
 fn text(path: &std::path::Path) -> String {
     path.to_str().expect("a path that is text").to_owned()
 }
 
 #[test]
 fn emulators_of_one_tls_directory_share_and_show_their_ca() {
-    let directory = directory("shared");
-    let arguments = ["--tls-directory", &text(&directory)];
+    let temporary = TemporaryDirectory::new();
+    let directory = &temporary.0;
+    let arguments = ["--tls-directory", temporary.path()];
     let [one, other] = [Process::start(&arguments), Process::start(&arguments)];
     let file = directory.join("ca.pem");
     let ca = fs::read_to_string(&file).expect("it was made");
@@ -36,24 +29,23 @@ fn emulators_of_one_tls_directory_share_and_show_their_ca() {
         let trust_store = file.with_extension("p12");
         assert_eq!(process.ready["trust_store"], text(&trust_store).as_str());
         let answer = process.http().text(ROUTE);
-        assert!(
-            answer
-                .to_lowercase()
-                .contains("content-type: application/pem-certificate-chain")
+        assert_contains(
+            &answer.to_lowercase(),
+            "content-type: application/pem-certificate-chain",
         );
-        assert!(answer.contains(&ca), "{answer}");
+        assert_contains(&answer, &ca);
         let stream = Stream::secured(process.address("amqps"), "localhost", &ca);
         let mut peer = Peer::open_over(stream.expect("one authority"), &Open::default());
         peer.let_in();
         peer.sender("queue.1");
     }
-    let _ = fs::remove_dir_all(&directory);
 }
 
 #[test]
 fn the_ca_is_created_only_when_tls_is_used() {
-    let directory = directory("lazy");
-    let arguments = ["--amqps-port", "off", "--tls-directory", &text(&directory)];
+    let temporary = TemporaryDirectory::new();
+    let directory = &temporary.0;
+    let arguments = ["--amqps-port", "off", "--tls-directory", temporary.path()];
     let process = Process::start(&arguments);
     assert_eq!(process.ready["amqps"], Value::Null);
     assert_eq!(process.ready["ca_certificate"], Value::Null);
@@ -62,16 +54,16 @@ fn the_ca_is_created_only_when_tls_is_used() {
     let ca = process.http().text(ROUTE);
     let ca = &ca[ca.find("-----BEGIN").expect("a certificate")..];
     let kept = fs::read_to_string(directory.join("ca.pem")).expect("a file");
-    assert!(ca.starts_with(&kept), "{ca}");
+    assert_starts_with(ca, &kept);
     Stream::secured(process.amqp(), "localhost", ca).expect("TLS at the listener of AMQP");
-    let _ = fs::remove_dir_all(&directory);
 }
 
 #[test]
 fn additional_tls_names_are_certified_by_a_ca_of_the_run() {
-    let directory = directory("own");
+    let temporary = TemporaryDirectory::new();
+    let directory = &temporary.0;
     let own = "servicebus.test,10.1.2.3";
-    let process = Process::start(&["--tls-name", own, "--tls-directory", &text(&directory)]);
+    let process = Process::start(&["--tls-name", own, "--tls-directory", temporary.path()]);
     let kept = fs::read_to_string(directory.join("ca.pem")).expect("it was made");
     let file = process.ready["ca_certificate"]
         .as_str()
@@ -79,7 +71,7 @@ fn additional_tls_names_are_certified_by_a_ca_of_the_run() {
         .to_owned();
     let ca = fs::read_to_string(&file).expect("it can be read");
     assert!(ca.starts_with(&kept) && ca.len() > kept.len(), "{ca}");
-    assert!(process.http().text(ROUTE).ends_with(&ca));
+    assert_ends_with(&process.http().text(ROUTE), &ca);
     let trust_store = PathBuf::from(&file).with_extension("p12");
     assert_eq!(process.ready["trust_store"], text(&trust_store).as_str());
     let both = fs::read(&trust_store).expect("it was written");
@@ -115,23 +107,23 @@ fn additional_tls_names_are_certified_by_a_ca_of_the_run() {
     }
     process.signal("TERM");
     let log = process.ended().stderr;
-    assert!(log.contains(&format!("let it trust {file}")), "{log}");
+    assert_contains(&log, &format!("let it trust {file}"));
     assert!(!PathBuf::from(&file).exists(), "{file}");
     assert!(!trust_store.exists(), "{}", trust_store.display());
-    let _ = fs::remove_dir_all(&directory);
 }
 
 #[test]
 fn an_unconstrained_ca_in_the_tls_directory_is_replaced() {
-    let directory = directory("old");
-    fs::create_dir_all(&directory).expect("a directory can be made");
+    let temporary = TemporaryDirectory::new();
+    let directory = &temporary.0;
+    fs::create_dir_all(directory).expect("a directory can be made");
     let key = rcgen::KeyPair::generate().expect("a key");
     let mut old = rcgen::CertificateParams::default();
     old.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Constrained(0));
     let old = old.self_signed(&key).expect("a certificate").pem();
     fs::write(directory.join("ca.pem"), &old).expect("a file can be written");
     fs::write(directory.join("ca-key.pem"), key.serialize_pem()).expect("a file can be written");
-    let process = Process::start(&["--tls-directory", &text(&directory)]);
+    let process = Process::start(&["--tls-directory", temporary.path()]);
     let file = text(&directory.join("ca.pem"));
     assert_eq!(process.ready["ca_certificate"], file.as_str());
     let kept = fs::read_to_string(&file).expect("it can be read");
@@ -142,13 +134,13 @@ fn an_unconstrained_ca_in_the_tls_directory_is_replaced() {
     let expected =
         format!("the certificate authority in {file} could vouch for any name and is replaced");
     assert_eq!(log.matches(&expected).count(), 1, "{log}");
-    let _ = fs::remove_dir_all(&directory);
 }
 
 #[test]
 fn a_given_certificate_is_served() {
-    let directory = directory("given");
-    fs::create_dir_all(&directory).expect("a directory can be made");
+    let temporary = TemporaryDirectory::new();
+    let directory = &temporary.0;
+    fs::create_dir_all(directory).expect("a directory can be made");
     let key = rcgen::KeyPair::generate().expect("a key");
     let own = rcgen::CertificateParams::new(["own.test".to_owned()]).expect("a name");
     let own = own.self_signed(&key).expect("a certificate").pem();
@@ -180,24 +172,16 @@ fn a_given_certificate_is_served() {
         ),
     ] {
         fs::write(file, content).expect("a file can be written");
-        let output = run(&[&FREE_PORTS[..], &given].concat(), &[]);
-        assert_eq!(output.status.code(), Some(1));
-        let log = String::from_utf8_lossy(&output.stderr);
+        let log = failure(1, &[&FREE_PORTS[..], &given].concat());
         assert!(log.contains(reason) && log.contains(file.as_str()), "{log}");
     }
-    let _ = fs::remove_dir_all(&directory);
 }
 
 #[test]
 fn an_unusable_tls_directory_is_named() {
     let file = TemporaryFile::new("a file");
     let below = format!("{}/below", file.path());
-    let output = run(
-        &[&FREE_PORTS[..], &["--tls-directory", &below]].concat(),
-        &[],
-    );
-    assert_eq!(output.status.code(), Some(1));
-    let log = String::from_utf8_lossy(&output.stderr);
+    let log = failure(1, &[&FREE_PORTS[..], &["--tls-directory", &below]].concat());
     assert!(
         log.contains(&below) && log.contains("--tls-directory"),
         "{log}"

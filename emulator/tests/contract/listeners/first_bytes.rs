@@ -88,7 +88,7 @@ fn health_is_served_at_the_connection_limit() {
         is_full.then_some(())
     });
     for _ in 0..100 {
-        assert!(ask("/health").starts_with("HTTP/1.1 200 "));
+        assert_starts_with(&ask("/health"), "HTTP/1.1 200 ");
     }
     drop(taken);
     eventually("everything to be answered", || {

@@ -197,7 +197,7 @@ fn requests_with_ambiguous_framing_are_refused() {
     // Parsed as RFC 9112 §6.3 requires, by its chunks; what follows it is not trusted.
     let both = "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n";
     let answer = smuggle(&bus, both, "0\r\n\r\n");
-    assert!(answer.contains("connection: close"), "{answer}");
+    assert_contains(&answer, "connection: close");
     assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{answer}");
     assert_eq!(bus.http.get("/health").status, 200);
 }

@@ -44,7 +44,7 @@ fn a_client_that_does_not_trust_the_ca_is_logged() {
     let other_ca = rcgen_authority();
     let refused = Stream::secured(process.address("amqps"), "localhost", &other_ca);
     let error = refused.map(|_| ()).expect_err("it trusts somebody else");
-    assert!(error.to_string().contains("UnknownIssuer"), "{error}");
+    assert_contains(&error.to_string(), "UnknownIssuer");
     let file = process.ready["ca_certificate"]
         .as_str()
         .expect("a file")
@@ -56,7 +56,7 @@ fn a_client_that_does_not_trust_the_ca_is_logged() {
         1,
         "{log}"
     );
-    assert!(log.contains(&file), "{log}");
+    assert_contains(&log, &file);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn the_location_of_a_lock_has_the_scheme_of_its_request() {
             let answer = Response::parse(&answer);
             let location = answer.header("Location").expect("a lock has a location");
             let begin = format!("{scheme}://localhost/q/messages/");
-            assert!(location.starts_with(&begin), "{location}");
+            assert_starts_with(location, &begin);
         }
     }
 }

@@ -56,7 +56,7 @@ fn o51_a_websocket_at_another_path_is_refused() {
         let mut answer = vec![0; 400];
         let read = stream.read(&mut answer).expect("it is answered");
         let answer = String::from_utf8_lossy(&answer[..read]).into_owned();
-        assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
+        assert_starts_with(&answer, "HTTP/1.1 404 ");
         let expected = format!("There is no WebSocket at {path}; ");
         assert!(
             answer.contains(&expected) && answer.contains(PATH),

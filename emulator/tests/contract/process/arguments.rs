@@ -21,29 +21,19 @@ fn invalid_arguments_exit_with_code_2_and_a_hint() {
         &["serve"],
         &["--host"],
     ] {
-        let output = run(arguments, &[]);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(output.stdout.is_empty(), "{arguments:?}");
-        let text = String::from_utf8_lossy(&output.stderr);
+        let text = failure(2, arguments);
         assert!(
             text.contains("error: ") && text.contains("--help"),
             "{text}"
         );
     }
-    let output = run(&["--amqp-prot", "1"], &[]);
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        text.contains("'--amqp-port'"),
-        "no hint at the right name: {text}"
-    );
+    assert_contains(&failure(2, &["--amqp-prot", "1"]), "'--amqp-port'");
 }
 
 #[test]
 fn help_shows_the_connection_string_and_first_steps() {
     for arguments in [&["--help"][..], &["run", "--help"]] {
-        let output = run(arguments, &[]);
-        assert_eq!(output.status.code(), Some(0));
-        let text = String::from_utf8_lossy(&output.stdout);
+        let text = printed(arguments);
         for line in [
             "Endpoint=sb://localhost;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;",
             "--config <FILE>",
@@ -82,13 +72,11 @@ fn help_shows_the_connection_string_and_first_steps() {
             "servicebus-emulator client-settings --https-port 443",
             "Exit codes: 0 stopped on request, 1 invalid configuration or data directory, 2 invalid arguments, 3 cannot listen.",
         ] {
-            assert!(text.contains(line), "{line} is not in {text}");
+            assert_contains(&text, line);
         }
     }
-    let output = run(&["--version"], &[]);
-    let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(
-        text.trim(),
+        printed(&["--version"]).trim(),
         concat!("servicebus-emulator ", env!("CARGO_PKG_VERSION"))
     );
 }
@@ -105,12 +93,11 @@ fn for_tests_ignores_environment_variables() {
     ];
     // It ends by itself: its standard input is closed.
     let output = run(&["--for-tests"], &variables);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{errors}");
-    let ready: Value = serde_json::from_slice(&output.stdout).expect("a ready line");
+    assert_eq!(output.code, Some(0), "{output:?}");
+    let ready: Value = serde_json::from_str(&output.stdout).expect("a ready line");
     assert_eq!(ready["event"], "ready");
     let amqp = ready["amqp"].as_str().expect("an address");
-    assert!(amqp.starts_with("127.0.0.1:"), "{amqp}");
+    assert_starts_with(amqp, "127.0.0.1:");
 }
 
 #[test]
@@ -133,7 +120,7 @@ fn options_take_precedence_over_environment_variables() {
     assert_eq!(process.http().get("/health").status, 200);
     let output = run(&["--host", "127.0.0.1"], &weaker);
     assert_eq!(
-        output.status.code(),
+        output.code,
         Some(2),
         "a variable is judged as its option is"
     );
@@ -157,8 +144,8 @@ fn options_take_precedence_over_environment_variables() {
 #[test]
 fn an_invalid_log_filter_is_refused() {
     let output = run(&[], &[("SERVICEBUS_EMULATOR_LOG", "servicebus=loud=quiet")]);
-    assert_eq!(output.status.code(), Some(2));
-    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.code, Some(2));
+    let text = output.stderr;
     let begin = r#"SERVICEBUS_EMULATOR_LOG is "servicebus=loud=quiet": "#;
     assert!(
         text.starts_with(begin) && text.contains("allowed: off, error, warn"),
@@ -177,7 +164,7 @@ fn the_control_token_is_never_printed() {
         &[],
         &[("SERVICEBUS_EMULATOR_CONTROL_TOKEN", "S3cret token")],
     );
-    assert_eq!(wrong.status.code(), Some(2));
+    assert_eq!(wrong.code, Some(2));
     let process = Process::start_with(
         &["--host", "0.0.0.0", "--amqp-port", "0", "--http-port", "0"],
         &[token, ("SERVICEBUS_EMULATOR_LOG", "trace")],
@@ -193,9 +180,7 @@ fn the_control_token_is_never_printed() {
         &ended.stderr,
         "the control API accepts clients outside loopback with the control token",
     );
-    let texts = [help.stdout, wrong.stderr, ready.into(), ended.stderr.into()];
-    for text in texts {
-        let text = String::from_utf8_lossy(&text);
+    for text in [help.stdout, wrong.stderr, ready, ended.stderr] {
         assert!(!text.contains("S3cret"), "{text}");
     }
 }

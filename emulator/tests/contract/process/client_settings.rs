@@ -10,9 +10,10 @@ const TWO: &str = r#"{"UserConfig":{"Namespaces":[
 
 #[test]
 fn client_settings_prints_name_ports_connection_string_and_ca() {
-    let directory = own_directory();
+    let temporary = TemporaryDirectory::new();
+    let directory = temporary.path();
     let ca_file = format!("{directory}/ca.pem");
-    let arguments = ["client-settings", "--tls-directory", &directory];
+    let arguments = ["client-settings", "--tls-directory", directory];
     let text = printed(&arguments);
     for part in [
         "Run the emulator with --https-port 443.",
@@ -28,24 +29,23 @@ fn client_settings_prints_name_ports_connection_string_and_ca() {
             "export JAVA_TOOL_OPTIONS=\"-Djavax.net.ssl.trustStore={directory}/ca.p12 -Djavax.net.ssl.trustStorePassword=changeit\"\n"
         ),
     ] {
-        assert!(text.contains(part), "{part:?} is not in\n{text}");
+        assert_contains(&text, part);
     }
     // It is created now, so that the printed lines work before the emulator runs.
     let certificate = std::fs::read_to_string(&ca_file).expect("it is made");
-    assert!(certificate.starts_with("-----BEGIN CERTIFICATE-----"));
-    std::fs::remove_dir_all(directory).expect("it can be removed");
+    assert_starts_with(&certificate, "-----BEGIN CERTIFICATE-----");
 }
 
 #[test]
 fn client_settings_names_each_option_without_which_no_port_of_them_is_open() {
-    let directory = own_directory();
+    let temporary = TemporaryDirectory::new();
+    let directory = temporary.path();
     for without in [["--amqp-port", "0"], ["--amqps-port", "off"]] {
-        let arguments = ["client-settings", "--tls-directory", &directory];
+        let arguments = ["client-settings", "--tls-directory", directory];
         let text = printed(&[&arguments[..], &without].concat());
         let needed = "Run the emulator with --amqps-port 5671 --https-port 443.\n";
-        assert!(text.starts_with(needed), "{text}");
+        assert_starts_with(&text, needed);
     }
-    std::fs::remove_dir_all(directory).expect("it can be removed");
 }
 
 #[test]
@@ -55,18 +55,19 @@ fn client_settings_prints_the_text_of_the_readme() {
     let command = "```text\n$ servicebus-emulator client-settings --https-port 443\n";
     let (_, shown) = readme.split_once(command).expect("it is shown");
     let (shown, _) = shown.split_once("```").expect("it ends");
-    let directory = own_directory();
+    let temporary = TemporaryDirectory::new();
+    let directory = temporary.path();
     let arguments = ["client-settings", "--https-port", "443"];
-    let text = printed(&[&arguments[..], &["--tls-directory", &directory]].concat());
-    let shown = shown.replace("/home/me/.cache/servicebus-emulator", &directory);
+    let text = printed(&[&arguments[..], &["--tls-directory", directory]].concat());
+    let shown = shown.replace("/home/me/.cache/servicebus-emulator", directory);
     assert_eq!(text, shown);
-    std::fs::remove_dir_all(directory).expect("it can be removed");
 }
 
 #[test]
 fn client_settings_prints_every_namespace_at_the_given_ports() {
     let file = TemporaryFile::new(TWO);
-    let directory = own_directory();
+    let temporary = TemporaryDirectory::new();
+    let directory = temporary.path();
     let text = printed(&[
         "client-settings",
         "--config",
@@ -76,7 +77,7 @@ fn client_settings_prints_every_namespace_at_the_given_ports() {
         "--https-port",
         "8443",
         "--tls-directory",
-        &directory,
+        directory,
     ]);
     for part in [
         "127.0.0.1 shop.servicebus.windows.net\n",
@@ -84,10 +85,9 @@ fn client_settings_prints_every_namespace_at_the_given_ports() {
         "127.0.0.9 depot.servicebus.windows.net\n",
         "SharedAccessKeyName=worker;SharedAccessKey=a key\n",
     ] {
-        assert!(text.contains(part), "{part:?} is not in\n{text}");
+        assert_contains(&text, part);
     }
     assert!(!text.contains("must be run with"), "{text}");
-    std::fs::remove_dir_all(directory).expect("it can be removed");
 }
 
 #[test]
@@ -98,42 +98,23 @@ fn client_settings_fails_for_an_invalid_configuration_or_host() {
         (["client-settings", "--host", "nowhere.invalid"], 3),
         (["client-settings", "--http-port", "many"], 2),
     ] {
-        let output = run(&arguments, &[]);
-        assert_eq!(output.status.code(), Some(code), "{output:?}");
-        assert!(output.stdout.is_empty(), "{output:?}");
+        failure(code, &arguments);
     }
-}
-
-fn printed(arguments: &[&str]) -> String {
-    let output = run(arguments, &[]);
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-/// A directory of the test's own, which need not be there.
-pub(crate) fn own_directory() -> String {
-    use std::sync::atomic::{AtomicU32, Ordering};
-    static MADE: AtomicU32 = AtomicU32::new(0);
-    let number = MADE.fetch_add(1, Ordering::Relaxed);
-    let name = format!("client-settings-{}-{number}", std::process::id());
-    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    path.display().to_string()
 }
 
 #[test]
 fn print_env_az_prints_the_address_of_the_emulator() {
-    let directory = own_directory();
+    let temporary = TemporaryDirectory::new();
+    let directory = temporary.path();
     let arguments = [
         "--print-env",
         "az",
         "--https-port",
         "8443",
         "--tls-directory",
-        &directory,
+        directory,
     ];
-    let output = run(&arguments, &[]);
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = printed(&arguments);
     for line in [
         "export AZURE_CONFIG_DIR=\"$PWD/.az-emulator\"",
         &format!("export REQUESTS_CA_BUNDLE={directory}/ca.pem"),
@@ -146,48 +127,35 @@ fn print_env_az_prints_the_address_of_the_emulator() {
             "{line:?} is not in\n{text}"
         );
     }
-    std::fs::remove_dir_all(directory).expect("it can be removed");
 }
 
 #[test]
 fn print_env_az_without_an_https_port_is_refused() {
     for port in [&[][..], &["--https-port", "0"]] {
-        let output = run(&[&["--print-env", "az"][..], port].concat(), &[]);
-        assert_eq!(output.status.code(), Some(2), "{output:?}");
-        assert!(output.stdout.is_empty(), "{output:?}");
-        let text = String::from_utf8(output.stderr).unwrap();
-        assert!(text.contains("--https-port"), "{text}");
+        let text = failure(2, &[&["--print-env", "az"][..], port].concat());
+        assert_contains(&text, "--https-port");
     }
 }
 
 #[test]
 fn an_imported_template_is_a_configuration_that_check_accepts() {
     let output = run(&["import", "../fixtures/arm/exported.json"], &[]);
-    assert_eq!(output.status.code(), Some(0));
-    let notes = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        notes.starts_with("resources[2]: Microsoft.ServiceBus/namespaces/networkrulesets"),
-        "{notes}"
+    assert_eq!(output.code, Some(0));
+    assert_starts_with(
+        &output.stderr,
+        "resources[2]: Microsoft.ServiceBus/namespaces/networkrulesets",
     );
-    let config = String::from_utf8(output.stdout).unwrap();
-    let file = TemporaryFile::new(&config);
-    let output = run(&["check", file.path()], &[]);
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let file = TemporaryFile::new(&output.stdout);
+    printed(&["check", file.path()]);
 }
 
 #[test]
 fn problems_of_an_import_are_reported_with_their_path() {
     let bicep = ["import", "../fixtures/arm/bicep.json"];
-    let output = run(&bicep, &[]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(output.stdout.is_empty(), "{output:?}");
-    let text = String::from_utf8(output.stderr).unwrap();
+    let text = failure(1, &bicep);
     let expected = "resources.bus.name: the parameter prefix has no default and needs a value";
-    assert!(text.contains(expected), "{text}");
-    let named = run(&[&bicep[..], &["--set", "prefix=shop"]].concat(), &[]);
-    assert_eq!(named.status.code(), Some(0), "{named:?}");
-    let output = run(&[&bicep[..], &["--set", "prefix"]].concat(), &[]);
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
-    let output = run(&["import", "nowhere.json"], &[]);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_contains(&text, expected);
+    printed(&[&bicep[..], &["--set", "prefix=shop"]].concat());
+    failure(2, &[&bicep[..], &["--set", "prefix"]].concat());
+    failure(1, &["import", "nowhere.json"]);
 }

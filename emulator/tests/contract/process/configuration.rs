@@ -11,21 +11,9 @@ const BAD: &str = r#"{"UserConfig":{"Namespaces":[{"Name":"ns","Queues":[
 #[test]
 fn an_invalid_configuration_exits_with_code_1_and_every_problem() {
     let file = TemporaryFile::new(BAD);
-    let arguments = [
-        "--host",
-        "127.0.0.1",
-        "--amqp-port",
-        "0",
-        "--http-port",
-        "0",
-        "--config",
-        file.path(),
-    ];
+    let arguments = [&FREE_PORTS[..], &["--config", file.path()]].concat();
     for arguments in [&arguments[..], &["check", file.path()]] {
-        let output = run(arguments, &[]);
-        assert_eq!(output.status.code(), Some(1));
-        assert!(output.stdout.is_empty(), "nothing is ready");
-        let text = String::from_utf8_lossy(&output.stderr);
+        let text = failure(1, arguments);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 4, "{text}");
         for (path, value, allowed) in [
@@ -70,20 +58,15 @@ fn an_invalid_configuration_opens_no_listener() {
         .port()
         .to_string();
     let file = TemporaryFile::new(BAD);
-    let output = run(
-        &[
-            "--host",
-            "127.0.0.1",
-            "--amqp-port",
-            &port,
-            "--http-port",
-            &port,
-            "--config",
-            file.path(),
-        ],
-        &[],
-    );
-    assert_eq!(output.status.code(), Some(1));
+    let ports = [
+        "--host",
+        "127.0.0.1",
+        "--amqp-port",
+        &port,
+        "--http-port",
+        &port,
+    ];
+    failure(1, &[&ports[..], &["--config", file.path()]].concat());
 }
 
 #[test]
@@ -91,10 +74,7 @@ fn a_missing_or_malformed_configuration_file_is_refused() {
     let broken = TemporaryFile::new("{ // no end");
     for path in ["/nowhere/at/all.json", broken.path()] {
         for arguments in [["--config", path], ["check", path]] {
-            let output = run(&arguments, &[]);
-            assert_eq!(output.status.code(), Some(1));
-            let text = String::from_utf8_lossy(&output.stderr);
-            assert!(text.starts_with(path), "{text}");
+            assert_starts_with(&failure(1, &arguments), path);
         }
     }
 }
@@ -105,9 +85,7 @@ fn check_prints_the_effective_configuration() {
         r#""LocksOnDetach":"release""#,
         &[("orders", r#""MaxDeliveryCount":3"#)],
     ));
-    let output = run(&["check", file.path()], &[]);
-    assert_eq!(output.status.code(), Some(0));
-    let text = String::from_utf8_lossy(&output.stdout);
+    let text = printed(&["check", file.path()]);
     let has = |name: &str, value: &str| {
         let line = text
             .lines()
@@ -138,15 +116,11 @@ fn a_port_in_use_exits_with_code_3_and_the_address() {
         ["--amqp-port", &port, "--http-port", "0"],
         ["--amqp-port", "0", "--http-port", &port],
     ] {
-        let output = run(&[&["--host", "127.0.0.1"], &arguments[..]].concat(), &[]);
-        assert_eq!(output.status.code(), Some(3));
-        assert!(output.stdout.is_empty());
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert!(text.contains(&address.to_string()), "{text}");
+        let text = failure(3, &[&["--host", "127.0.0.1"], &arguments[..]].concat());
+        assert_contains(&text, &address.to_string());
     }
-    let output = run(&["--host", "no such host", "--amqp-port", "0"], &[]);
-    assert_eq!(output.status.code(), Some(3));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no such host"));
+    let text = failure(3, &["--host", "no such host", "--amqp-port", "0"]);
+    assert_contains(&text, "no such host");
 }
 
 #[test]
@@ -181,17 +155,8 @@ fn unsigned_tokens_beside_a_limited_key_are_warned_of() {
         ("", false),
     ] {
         let file = TemporaryFile::new(&text(jwt));
-        let arguments = [
-            "--host",
-            "127.0.0.1",
-            "--amqp-port",
-            "0",
-            "--http-port",
-            "0",
-            "--config",
-        ];
-        let environment = [("SERVICEBUS_EMULATOR_LOG", "info")];
-        let process = Process::start_with(&[&arguments[..], &[file.path()]].concat(), &environment);
+        let arguments = [&FREE_PORTS[..], &["--config", file.path()]].concat();
+        let process = Process::start_with(&arguments, &[("SERVICEBUS_EMULATOR_LOG", "info")]);
         let warnings = process.ready["namespaces"][0]["warnings"].to_string();
         process.signal("TERM");
         let ended = process.ended();

@@ -7,28 +7,15 @@ mod verbs;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_amqp::Value;
 use serde_json::{Value as Json, json};
 
 use crate::support::*;
 
-/// A directory that goes with its test.
-pub(super) struct Directory(PathBuf);
+pub(super) use crate::support::TemporaryDirectory as Directory;
 
 impl Directory {
-    pub(super) fn new() -> Self {
-        static MADE: AtomicU32 = AtomicU32::new(0);
-        let number = MADE.fetch_add(1, Ordering::Relaxed);
-        let name = format!("data-{}-{number}", std::process::id());
-        Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name))
-    }
-
-    pub(super) fn path(&self) -> &str {
-        self.0.to_str().expect("it is text")
-    }
-
     fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
@@ -47,16 +34,7 @@ impl Directory {
         if let Some(config) = config {
             arguments.extend(["--config", config.path()]);
         }
-        let output = run(&arguments, &[]);
-        assert_eq!(output.status.code(), Some(1));
-        assert!(output.stdout.is_empty(), "nothing is ready");
-        String::from_utf8_lossy(&output.stderr).into_owned()
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        failure(1, &arguments)
     }
 }
 

@@ -9,16 +9,13 @@ fn health_succeeds_for_a_running_emulator() {
     let process = Process::start(&[]);
     let port = process.address("http").port().to_string();
     let arguments = ["health", "--host", "127.0.0.1", "--http-port", &port];
-    let output = run(&arguments, &[]);
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert!(text.contains(r#""status":"healthy""#), "{text}");
+    assert_contains(&printed(&arguments), r#""status":"healthy""#);
     let variables = [
         ("SERVICEBUS_EMULATOR_HOST", "0.0.0.0"),
         ("EMULATOR_HTTP_PORT", port.as_str()),
     ];
     let output = run(&["health"], &variables);
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(output.code, Some(0), "{output:?}");
 }
 
 #[test]
@@ -27,20 +24,14 @@ fn health_fails_without_a_response() {
     let port = unused.local_addr().expect("it has an address").port();
     drop(unused);
     let port = port.to_string();
-    let output = run(
-        &["health", "--host", "127.0.0.1", "--http-port", &port],
-        &[],
-    );
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let text = failure(1, &["health", "--host", "127.0.0.1", "--http-port", &port]);
     let expected = format!("no emulator responds at 127.0.0.1:{port}: ");
-    assert!(text.starts_with(&expected), "{text}");
+    assert_starts_with(&text, &expected);
 }
 
 #[test]
 fn health_refuses_an_invalid_port() {
     for port in ["0", "http"] {
-        let output = run(&["health", "--http-port", port], &[]);
-        assert_eq!(output.status.code(), Some(2), "{port}: {output:?}");
+        failure(2, &["health", "--http-port", port]);
     }
 }

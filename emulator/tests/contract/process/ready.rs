@@ -42,7 +42,7 @@ fn the_ready_line_is_the_only_output_and_has_every_field() {
     assert_eq!(ready["https"], Value::Null);
     let file = ready["ca_certificate"].as_str().expect("there is a file");
     let certificate = std::fs::read_to_string(file).expect("it can be read");
-    assert!(certificate.starts_with("-----BEGIN CERTIFICATE-----"));
+    assert_starts_with(&certificate, "-----BEGIN CERTIFICATE-----");
     let (amqp, http) = (process.amqp(), process.http().0);
     assert!(amqp.ip().is_loopback() && amqp.port() != 0 && amqp.port() != http.port());
     assert_eq!(ready["inspector"], format!("http://{http}/"));
@@ -102,7 +102,7 @@ fn localhost_listens_on_ipv4_and_ipv6_with_one_port() {
         .as_str()
         .unwrap_or_default();
     let expected = format!("Endpoint=sb://localhost:{};", process.amqp().port());
-    assert!(string.starts_with(&expected), "{string}");
+    assert_starts_with(string, &expected);
 }
 
 #[test]
@@ -132,10 +132,7 @@ fn a_connection_string_has_the_configured_host() {
             ("admin_connection_string", process.http().0.port()),
         ] {
             let string = namespace[name].as_str().unwrap_or_default();
-            assert!(
-                string.starts_with(&format!("Endpoint=sb://{endpoint}:{port};")),
-                "{string}"
-            );
+            assert_starts_with(string, &format!("Endpoint=sb://{endpoint}:{port};"));
         }
     }
 }

@@ -48,7 +48,7 @@ fn an_unsupported_method_is_refused_with_the_supported_ones() {
         ("PATCH", "/q/messages/1/x", "DELETE, PUT, POST"),
     ] {
         let refused = rest.ask(method, path);
-        assert!(refused.refusal(405).contains("The specified HTTP verb"));
+        assert_contains(refused.refusal(405), "The specified HTTP verb");
         assert_eq!(refused.header("Allow"), Some(allowed), "{method} {path}");
     }
 }
@@ -79,7 +79,7 @@ fn each_kind_of_address_refuses_unsupported_operations() {
         ("source", "with auto-forwarding enabled"),
     ] {
         for refused in [rest.peek_lock(address), rest.take(address)] {
-            assert!(refused.refusal(400).contains(event), "{address}");
+            assert_contains(refused.refusal(400), event);
         }
     }
     for address in [
@@ -105,10 +105,9 @@ fn entity_names_may_be_path_keywords() {
 #[test]
 fn entities_with_sessions_can_be_sent_to_but_not_received_from() {
     let (_bus, rest) = Bus::with_queue(r#""RequiresSession":true"#).with_rest();
-    assert!(
-        rest.send("q", &[], "x")
-            .refusal(400)
-            .contains("The SessionId was not set")
+    assert_contains(
+        rest.send("q", &[], "x").refusal(400),
+        "The SessionId was not set",
     );
     let session = ("BrokerProperties", r#"{"SessionId":"s"}"#);
     assert_eq!(rest.send("q", &[session], "x").status, 201);
@@ -122,24 +121,15 @@ fn entities_with_sessions_can_be_sent_to_but_not_received_from() {
 fn requests_to_disabled_entities_are_refused() {
     let (bus, rest) = bus().with_rest();
     bus.http.set_status("q", "SendDisabled");
-    assert!(
-        rest.send("q", &[], "x")
-            .refusal(400)
-            .contains("'sb://localhost/q' is currently disabled")
+    assert_contains(
+        rest.send("q", &[], "x").refusal(400),
+        "'sb://localhost/q' is currently disabled",
     );
     assert_eq!(rest.take("q").status, 204);
     bus.http.set_status("q", "ReceiveDisabled");
     assert_eq!(rest.send("q", &[], "x").status, 201);
-    assert!(
-        rest.peek_lock("q")
-            .refusal(400)
-            .contains("is currently disabled")
-    );
-    assert!(
-        rest.take("q")
-            .refusal(400)
-            .contains("is currently disabled")
-    );
+    assert_contains(rest.peek_lock("q").refusal(400), "is currently disabled");
+    assert_contains(rest.take("q").refusal(400), "is currently disabled");
 }
 
 #[test]
@@ -154,7 +144,7 @@ fn paths_of_other_apis_are_not_rest_paths() {
     );
     let nothing = rest.ask("GET", "/nothing");
     assert_eq!(nothing.status, 200, "the administration API has the rest");
-    assert!(nothing.text().contains("Publicly Listed Services"));
+    assert_contains(nothing.text(), "Publicly Listed Services");
 }
 
 #[test]
@@ -171,6 +161,6 @@ fn a_refused_rest_request_is_in_the_timeline() {
     assert_eq!(events[0]["kind"], "refused");
     assert_eq!(events[0]["client"], "HTTP");
     let event = events[0].to_string();
-    assert!(event.contains(id.expect("an id")), "{event}");
+    assert_contains(&event, id.expect("an id"));
     assert_contains(&event, "SystemTracker:sbemulatorns:Queue:q");
 }

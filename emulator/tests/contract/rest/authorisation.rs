@@ -36,10 +36,7 @@ fn each_rest_operation_needs_its_claim() {
     let needs = |response: &Response, claim: &str| {
         let words = response.refusal(401);
         assert_starts_with(words, "SubCode=40100. Unauthorized: ");
-        assert!(
-            words.contains(&format!("'{claim}' claim(s) are required")),
-            "{words}"
-        );
+        assert_contains(words, &format!("'{claim}' claim(s) are required"));
         assert!(!words.contains(".."), "{words}");
     };
     needs(&listener.send("q", &[], "x"), "Send");
@@ -139,7 +136,7 @@ fn the_jwt_and_token_check_settings_apply_to_rest() {
     // Keys with fewer rights are declared: unsigned tokens only have every right if the configuration says so.
     let unset = keys("");
     let refused = unset.rest_with(Some(&bearer)).send("q", &[], "x");
-    assert!(refused.refusal(401).contains("unsigned tokens are refused"));
+    assert_contains(refused.refusal(401), "unsigned tokens are refused");
     let accepting = keys(r#","Jwt":"accept""#);
     assert_eq!(
         accepting
@@ -150,7 +147,7 @@ fn the_jwt_and_token_check_settings_apply_to_rest() {
     );
     let refusing = keys(r#","Jwt":"refuse""#);
     let refused = refusing.rest_with(Some(&bearer)).send("q", &[], "x");
-    assert!(refused.refusal(401).contains("refuses JSON web tokens"));
+    assert_contains(refused.refusal(401), "refuses JSON web tokens");
     let open = keys(r#","TokenCheck":"none""#);
     assert_eq!(open.rest_with(None).send("q", &[], "x").status, 201);
     assert_eq!(open.rest_with(Some("nonsense")).take("q").status, 200);
@@ -193,7 +190,7 @@ fn a_chunked_body_over_the_size_limit_is_refused_early() {
     let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
     let request = head + &chunk.repeat(6);
     let refused = bus.rest().begin_raw(request.as_bytes()).answer();
-    assert!(refused.refusal(403).contains("exceeds the limit"));
+    assert_contains(refused.refusal(403), "exceeds the limit");
     assert_eq!(bus.http.held("q"), (0, 0));
 }
 
@@ -206,9 +203,9 @@ fn a_send_to_a_full_queue_is_403() {
         .iter()
         .find(|answer| answer.status != 201)
         .expect("it gets full");
-    assert!(
-        full.refusal(403)
-            .contains("The maximum entity size has been reached or exceeded for Queue: 'q'")
+    assert_contains(
+        full.refusal(403),
+        "The maximum entity size has been reached or exceeded for Queue: 'q'",
     );
 }
 
@@ -263,7 +260,7 @@ fn malformed_headers_are_refused() {
         (("Content-Type", "é"), "Content-Type"),
     ] {
         let refused = rest.send("q", &[headers], "x");
-        assert!(refused.refusal(400).contains(expected), "{refused:?}");
+        assert_contains(refused.refusal(400), expected);
     }
     let refused = rest.send("q", &[("BrokerProperties", "<&>")], "x");
     assert_contains(refused.refusal(400), "'&lt;&amp;&gt;'");

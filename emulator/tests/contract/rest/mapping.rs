@@ -305,12 +305,10 @@ const DESCRIBED_DESCRIPTOR: [u8; 36] = [
 fn a_described_descriptor_passes_publishing_scheduling_and_rest() {
     let (bus, mut peer, sender) =
         Bus::configured(&topic(&json!({}), &[("s", json!({}))])).with_sender("t");
-    let id = peer.transfer(&sender, 0, false, &DESCRIBED_DESCRIPTOR);
-    assert_eq!(peer.outcome(&sender, id), Ok(()));
+    assert_eq!(peer.post(&sender, 0, &DESCRIBED_DESCRIPTOR), Ok(()));
     let at = encoded_schedule(client_now() + 60_000);
     let scheduled = [&at, &DESCRIBED_DESCRIPTOR[..]].concat();
-    let id = peer.transfer(&sender, 0, false, &scheduled);
-    assert_eq!(peer.outcome(&sender, id), Ok(()));
+    assert_eq!(peer.post(&sender, 0, &scheduled), Ok(()));
     peer.send(&sender, &Message::new("after"));
     let rest = bus.rest();
     assert_eq!(rest.take("t/subscriptions/s").text(), "true");

@@ -135,7 +135,7 @@ fn sequence_numbers_of_a_partitioned_queue_are_exact() {
         .as_u64()
         .expect("a number");
     assert_eq!(locked.property("PartitionKey"), "k");
-    assert!(locked.lock().contains(&format!("/messages/{number}/")));
+    assert_contains(&locked.lock(), &format!("/messages/{number}/"));
     assert_eq!(rest.ask("DELETE", &locked.lock()).status, 200);
 }
 

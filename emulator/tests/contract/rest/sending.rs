@@ -173,7 +173,7 @@ fn a_refused_batch_stores_no_message() {
     }
     let content_type = ("Content-Type", "application/vnd.microsoft.servicebus.json");
     let refused = rest.send("q", &[content_type], "[{\"Body\":");
-    assert!(refused.refusal(400).starts_with("The batch is not JSON"));
+    assert_starts_with(refused.refusal(400), "The batch is not JSON");
     assert_eq!(bus.http.held("q"), (0, 0));
 }
 
@@ -193,13 +193,9 @@ fn a_batch_over_the_limit_of_the_tier_is_refused() {
     let half = json!({"Body": "x".repeat(120 * 1024)});
     assert_eq!(rest.send_batch("q", &json!([half, half])).status, 201);
     let refused = rest.send_batch("q", &json!([half, half, half]));
-    assert!(
-        refused
-            .refusal(403)
-            .contains("exceeds the limit (262144 bytes)")
-    );
+    assert_contains(refused.refusal(403), "exceeds the limit (262144 bytes)");
     assert_eq!(bus.http.held("q"), (2, 0));
     let endless = json!([{"Body": "x".repeat(2 * 1024 * 1024)}]);
     let refused = rest.send_batch("q", &endless);
-    assert!(refused.refusal(413).contains("at most 1572864 are read"));
+    assert_contains(refused.refusal(413), "at most 1572864 are read");
 }

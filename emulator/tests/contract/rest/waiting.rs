@@ -75,7 +75,7 @@ fn a_receive_request_waits_for_its_timeout() {
     assert_eq!(waiting.answer().status, 201);
     for wrong in ["x", "", "-1", "1.5", "%31x"] {
         let refused = rest.ask("POST", &format!("/q/messages/head?timeout={wrong}"));
-        assert!(refused.refusal(400).contains("'timeout'"), "{wrong}");
+        assert_contains(refused.refusal(400), "'timeout'");
     }
 }
 
@@ -164,7 +164,7 @@ fn a_receive_request_ends_when_the_entity_is_deleted_or_disabled() {
         end(&bus);
         for request in waiting {
             let answer = request.answer();
-            assert!(answer.refusal(status).contains(expected), "{answer:?}");
+            assert_contains(answer.refusal(status), expected);
         }
     }
 }
@@ -195,9 +195,9 @@ fn the_number_of_receive_requests_waiting_at_an_entity_is_limited() {
     for method in ["POST", "DELETE"] {
         let refused = rest.ask(method, "/q/messages/head?timeout=60");
         let words = refused.refusal(503);
-        assert!(
-            words.contains("throttled: 1 receive requests wait at 'q' already. Error code: 50009."),
-            "{words}"
+        assert_contains(
+            words,
+            "throttled: 1 receive requests wait at 'q' already. Error code: 50009.",
         );
     }
     assert_eq!(rest.peek_lock("target").status, 204, "another entity");

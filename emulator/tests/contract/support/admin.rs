@@ -1,12 +1,11 @@
 //! A client of the administration API: requests by hand, responses as text.
 
-use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
 
 use servicebus_emulator::auth::{Key, sas};
 
 use super::bus::{Bus, in_an_hour};
-use super::http::Http;
+use super::http::{Http, Response, header, read_response};
 
 /// Host and port as clients of these tests write them.
 pub(crate) const HOST: &str = "localhost:5300";
@@ -101,16 +100,11 @@ impl Admin {
     pub(crate) fn cut_short(&self, method: &str, path: &str, body: &str) -> Reply {
         let length = (body.len() + 1).to_string();
         let head = self.head(method, path, &[("Content-Length", &length)]);
-        let mut stream = TcpStream::connect(self.http.0).expect("HTTP accepts");
-        stream
-            .write_all(format!("{head}\r\n{body}").as_bytes())
-            .expect("a request can be written");
+        let mut stream = self.http.begin(format!("{head}\r\n{body}").as_bytes());
         stream
             .shutdown(Shutdown::Write)
             .expect("a half can be closed");
-        let mut answer = String::new();
-        let _ = stream.read_to_string(&mut answer);
-        Reply::parse(&answer)
+        Reply::parse(&read_response(&mut stream))
     }
 
     /// The head of a request, without the empty line at its end.
@@ -127,20 +121,17 @@ impl Admin {
 
     /// Sends these bytes and reads the answer.
     pub(crate) fn raw(&self, request: &[u8]) -> Reply {
-        Reply::parse(&self.http.text(request))
+        Reply::parse(&self.http.exchange(request))
     }
 }
 
 impl Reply {
-    pub(crate) fn parse(text: &str) -> Self {
-        let (head, body) = text
-            .split_once("\r\n\r\n")
-            .unwrap_or_else(|| panic!("no answer: {text:?}"));
-        let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
+    pub(crate) fn parse(response: &[u8]) -> Self {
+        let Response { status, head, body } = Response::parse(response);
         Self {
-            status: status.unwrap_or_else(|| panic!("no status: {head}")),
-            head: head.to_owned(),
-            body: body.to_owned(),
+            status,
+            head,
+            body: String::from_utf8_lossy(&body).into_owned(),
         }
     }
 
@@ -187,10 +178,7 @@ impl Reply {
 
     /// The value of a header.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.head.lines().find_map(|line| {
-            let (found, value) = line.split_once(": ")?;
-            found.eq_ignore_ascii_case(name).then_some(value)
-        })
+        header(&self.head, name).map(|(_, value)| value)
     }
 
     /// The text of a refusal with this status, up to its tail, which must be there.

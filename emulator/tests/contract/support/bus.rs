@@ -1,6 +1,5 @@
 //! An emulator in the test process, with its own threads and ports, and configurations of topics in the format of files.
 
-use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -172,16 +171,13 @@ impl Drop for Bus {
 
 /// A configuration of one namespace: the contents of its `Emulator` block, and queues with their properties.
 pub(crate) fn queues(emulator: &str, queues: &[(&str, &str)]) -> String {
-    let mut text = String::from(r#"{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","#);
-    let _ = write!(text, r#""Emulator":{{{emulator}}},"Queues":["#);
-    for (index, (name, properties)) in queues.iter().enumerate() {
-        let comma = if index == 0 { "" } else { "," };
-        let _ = write!(
-            text,
-            r#"{comma}{{"Name":"{name}","Properties":{{{properties}}}}}"#
-        );
-    }
-    text + "]}]}}"
+    let queue = |(name, properties): &(&str, &str)| {
+        format!(r#"{{"Name":"{name}","Properties":{{{properties}}}}}"#)
+    };
+    let queues = Vec::from_iter(queues.iter().map(queue)).join(",");
+    format!(
+        r#"{{"UserConfig":{{"Namespaces":[{{"Name":"sbemulatorns","Emulator":{{{emulator}}},"Queues":[{queues}]}}]}}}}"#
+    )
 }
 
 pub(crate) fn parse(config: &str) -> Config {

@@ -43,23 +43,31 @@ impl Http {
         self.request("DELETE", path, None)
     }
 
-    /// A tilde at the beginning of a path stands for the default namespace.
     pub(crate) fn request(&self, method: &str, path: &str, body: Option<&str>) -> Answer {
+        let json = [("Content-Type", "application/json")];
+        let headers: &[_] = if body.is_some() { &json } else { &[] };
+        self.send(method, path, headers, body.unwrap_or_default().as_bytes())
+    }
+
+    /// A tilde at the beginning of a path stands for the default namespace.
+    pub(crate) fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Answer {
         let path = match path.strip_prefix('~') {
             Some(path) => format!("{NAMESPACE}{path}"),
             None => path.to_owned(),
         };
-        let mut text =
+        let mut head =
             format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
-        if let Some(body) = body {
-            text += &format!(
-                "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-                body.len()
-            );
-        } else {
-            text += "\r\n";
+        for (name, value) in headers {
+            head += &format!("{name}: {value}\r\n");
         }
-        self.raw(text.as_bytes())
+        head += &format!("Content-Length: {}\r\n\r\n", body.len());
+        self.raw(&[head.as_bytes(), body].concat())
     }
 
     /// Sends these bytes and reads the response.
@@ -74,26 +82,17 @@ impl Http {
 
     /// Sends a request as it stands; returns the bytes of the response.
     pub(crate) fn exchange(&self, request: &[u8]) -> Vec<u8> {
+        read_response(&mut self.begin(request))
+    }
+
+    /// Sends a request as it stands, or a part of it.
+    pub(crate) fn begin(&self, request: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(self.0).expect("HTTP accepts");
-        stream
-            .set_read_timeout(Some(TIMEOUT))
-            .expect("a time-out can be set");
+        let timeout = Some(TIMEOUT);
+        stream.set_read_timeout(timeout).expect("it can be set");
         // A response may come before all of it is read, and the reader be gone: the response shows the result.
         let _ = stream.write_all(request);
-        let mut response = Vec::new();
-        let mut block = [0; 16 * 1024];
-        let mut whole = None;
-        // Not to the end of the stream: a stream whose input was not read completely is reset.
-        while whole.is_none_or(|whole| response.len() < whole) {
-            match stream.read(&mut block) {
-                Ok(0) => break,
-                Ok(read) => response.extend_from_slice(&block[..read]),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => panic!("{error} after {:?}", String::from_utf8_lossy(&response)),
-            }
-            whole = whole.or_else(|| length_of(&response));
-        }
-        response
+        stream
     }
 
     /// Moves the first namespace's clock.
@@ -163,26 +162,56 @@ pub(crate) fn members<const N: usize>(object: &Value, names: [&str; N]) -> Value
     Value::Array(names.map(|name| object[name].clone()).into())
 }
 
+/// A response, with the chunks of its body joined.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Response {
+    pub(crate) fn parse(response: &[u8]) -> Self {
+        let end = head_length(response);
+        let end = end.unwrap_or_else(|| panic!("no head: {:?}", String::from_utf8_lossy(response)));
+        let head = String::from_utf8_lossy(&response[..end]).into_owned();
+        let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
+        let body = &response[end + 4..];
+        Self {
+            status: status.unwrap_or_else(|| panic!("no status: {head}")),
+            body: match is_chunked(&head) {
+                true => joined(body),
+                false => body.to_vec(),
+            },
+            head,
+        }
+    }
+
+    /// The value of a header.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        header(&self.head, name).map(|(_, value)| value)
+    }
+
+    /// The name of a header as it was sent.
+    pub(crate) fn spelling(&self, name: &str) -> &str {
+        header(&self.head, name).map_or("", |(own, _)| own)
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).expect("the body is text")
+    }
+}
+
 impl Answer {
     fn parse(response: &[u8]) -> Self {
-        let text = String::from_utf8_lossy(response);
-        let (head, body) = text
-            .split_once("\r\n\r\n")
-            .unwrap_or_else(|| panic!("no response: {text:?}"));
-        let whole = is_chunked(head).then(|| joined(body));
-        let body = whole.as_deref().unwrap_or(body);
-        let status = head
-            .split(' ')
-            .nth(1)
-            .and_then(|status| status.parse().ok());
-        let status = status.unwrap_or_else(|| panic!("no status: {head}"));
-        let body = match body {
+        let response = Response::parse(response);
+        let body = match response.text() {
             "" => Value::Null,
-            body => serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {text}")),
+            body => serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {body}")),
         };
         Self {
-            status,
-            head: head.to_owned(),
+            status: response.status,
+            head: response.head,
             body,
         }
     }
@@ -215,39 +244,61 @@ impl Answer {
     }
 }
 
+/// Reads a response.
+pub(crate) fn read_response(stream: &mut TcpStream) -> Vec<u8> {
+    let mut response = Vec::new();
+    let mut block = [0; 16 * 1024];
+    let mut whole = None;
+    // Not to the end of the stream: a stream whose input was not read completely is reset.
+    while whole.is_none_or(|whole| response.len() < whole) {
+        match stream.read(&mut block) {
+            Ok(0) => break,
+            Ok(read) => response.extend_from_slice(&block[..read]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => panic!("{error} after {:?}", String::from_utf8_lossy(&response)),
+        }
+        whole = whole.or_else(|| length_of(&response));
+    }
+    response
+}
+
+fn head_length(response: &[u8]) -> Option<usize> {
+    response.windows(4).position(|window| window == b"\r\n\r\n")
+}
+
 /// The length of a response whose head is there.
 fn length_of(response: &[u8]) -> Option<usize> {
-    let text = String::from_utf8_lossy(response);
-    let (head, _) = text.split_once("\r\n\r\n")?;
-    if is_chunked(head) {
+    let end = head_length(response)?;
+    let head = String::from_utf8_lossy(&response[..end]);
+    if is_chunked(&head) {
         // Its end is that of the connection.
         return Some(usize::MAX);
     }
-    let length = head.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        let is_it = name.eq_ignore_ascii_case("content-length");
-        is_it.then(|| value.trim().parse::<usize>().ok())?
-    });
-    Some(head.len() + 4 + length.unwrap_or(0))
+    let length = header(&head, "content-length").and_then(|(_, length)| length.parse().ok());
+    Some(end + 4 + length.unwrap_or(0))
+}
+
+/// Name and value of a header, as they were sent.
+pub(crate) fn header<'a>(head: &'a str, name: &str) -> Option<(&'a str, &'a str)> {
+    let mut headers = head.lines().filter_map(|line| line.split_once(": "));
+    headers.find(|(own, _)| own.eq_ignore_ascii_case(name))
 }
 
 fn is_chunked(head: &str) -> bool {
-    let head = head.to_ascii_lowercase();
-    head.contains("\r\ntransfer-encoding: chunked")
+    header(head, "transfer-encoding").is_some_and(|(_, encoding)| encoding == "chunked")
 }
 
-/// The chunks of a body together; they are cut between characters.
-fn joined(mut body: &str) -> String {
-    let mut whole = String::new();
-    loop {
-        let (length, rest) = body.split_once("\r\n").expect("the length of a chunk");
+/// The chunks of a body together.
+fn joined(mut chunks: &[u8]) -> Vec<u8> {
+    let mut whole = Vec::new();
+    while let Some(end) = chunks.windows(2).position(|pair| pair == b"\r\n") {
+        let length = std::str::from_utf8(&chunks[..end]).expect("a length is text");
         let length = usize::from_str_radix(length, 16).expect("a length is hexadecimal");
         if length == 0 {
-            return whole;
+            break;
         }
-        whole += &rest[..length];
-        body = rest[length..]
-            .strip_prefix("\r\n")
-            .expect("the end of a chunk");
+        whole.extend_from_slice(&chunks[end + 2..][..length]);
+        chunks = &chunks[end + 2 + length + 2..];
     }
+    whole
 }

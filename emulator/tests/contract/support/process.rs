@@ -2,8 +2,8 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -193,14 +193,64 @@ pub(crate) fn own_loopback(block: u8) -> Option<String> {
     is_there.then_some(host)
 }
 
+/// What a run of the binary wrote, and its exit code.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
 /// Runs the binary to its end.
-pub(crate) fn run(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
-    let child = command(arguments, variables)
-        .spawn()
-        .expect("the binary starts");
-    child
-        .wait_with_output()
-        .expect("the binary can be waited for")
+pub(crate) fn run(arguments: &[&str], variables: &[(&str, &str)]) -> Ran {
+    let output = command(arguments, variables).output();
+    let output = output.expect("the binary starts");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ran {
+        code: output.status.code(),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
+}
+
+/// Runs the binary to its end, which must be good; returns what it wrote to standard output.
+#[track_caller]
+pub(crate) fn printed(arguments: &[&str]) -> String {
+    let ran = run(arguments, &[]);
+    assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
+    ran.stdout
+}
+
+/// Runs the binary to its end, which must have this exit code and nothing on standard output; returns the errors.
+#[track_caller]
+pub(crate) fn failure(code: i32, arguments: &[&str]) -> String {
+    let ran = run(arguments, &[]);
+    assert_eq!(ran.code, Some(code), "{arguments:?}: {ran:?}");
+    assert!(ran.stdout.is_empty(), "{arguments:?}: {ran:?}");
+    ran.stderr
+}
+
+/// A directory of a test's own, which need not be there; it goes with its test.
+#[derive(Debug)]
+pub(crate) struct TemporaryDirectory(pub(crate) PathBuf);
+
+impl TemporaryDirectory {
+    pub(crate) fn new() -> Self {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let name = format!("contract-{}-{number}", std::process::id());
+        Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name))
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        self.0.to_str().expect("it is text")
+    }
+}
+
+impl Drop for TemporaryDirectory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 fn wait_for_end(child: &mut Child) -> Option<i32> {

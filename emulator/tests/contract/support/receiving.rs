@@ -304,10 +304,32 @@ impl Peer {
         }
     }
 
+    /// Transfers a payload and waits for its outcome.
+    pub(crate) fn post(
+        &mut self,
+        link: &Link,
+        format: u32,
+        payload: &[u8],
+    ) -> Result<(), ServiceError> {
+        let id = self.transfer(link, format, false, payload);
+        self.outcome(link, id)
+    }
+
+    /// Sends messages without waiting between them; all must be accepted.
+    pub(crate) fn send_without_waiting(
+        &mut self,
+        link: &Link,
+        messages: impl Iterator<Item = Message>,
+    ) {
+        let sent = messages.map(|message| self.transfer(link, 0, false, &message.encode()));
+        for id in Vec::from_iter(sent) {
+            assert_eq!(self.outcome(link, id), Ok(()));
+        }
+    }
+
     /// Sends a message that must be accepted.
     pub(crate) fn send(&mut self, link: &Link, message: &Message) {
-        let id = self.transfer(link, 0, false, &message.encode());
-        self.outcome(link, id)
+        self.post(link, 0, &message.encode())
             .unwrap_or_else(|refusal| panic!("{refusal:?}: {message:?}"));
     }
 
@@ -319,7 +341,7 @@ impl Peer {
 
     /// Sends a payload that must be rejected.
     pub(crate) fn send_in_vain(&mut self, link: &Link, payload: &[u8]) -> ServiceError {
-        let id = self.transfer(link, 0, false, payload);
-        self.outcome(link, id).expect_err("the message is refused")
+        self.post(link, 0, payload)
+            .expect_err("the message is refused")
     }
 }

@@ -1,27 +1,19 @@
 //! A client of the REST data plane: one request per connection, sent exactly as written.
 
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{ErrorKind, Read as _};
 use std::net::{SocketAddr, TcpStream};
 
 use serde_json::Value;
 use servicebus_emulator::auth::{Key, sas};
 
-use super::{Bus, TIMEOUT, in_an_hour};
+use super::http::{Http, read_response};
+use super::{Bus, Response, in_an_hour};
 
 /// Where the data plane is, and the token that is shown there.
 #[derive(Debug, Clone)]
 pub(crate) struct Rest {
     address: SocketAddr,
     token: Option<String>,
-}
-
-/// What came back.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Response {
-    pub(crate) status: u16,
-    /// In the order written, names as they were sent.
-    headers: Vec<(String, String)>,
-    pub(crate) body: Vec<u8>,
 }
 
 /// A request whose answer has not been read yet.
@@ -119,13 +111,7 @@ impl Rest {
 
     /// The same with the bytes of a whole request, or of a part of it.
     pub(crate) fn begin_raw(&self, bytes: &[u8]) -> Pending {
-        let mut stream = TcpStream::connect(self.address).expect("HTTP accepts");
-        // Some requests wait for a minute by themselves.
-        let timeout = Some(TIMEOUT * 3);
-        stream.set_read_timeout(timeout).expect("it can be set");
-        // A response may come before all of it is read, and the reader be gone: the response shows the result.
-        let _ = stream.write_all(bytes);
-        Pending(stream)
+        Pending(Http(self.address).begin(bytes))
     }
 }
 
@@ -141,65 +127,11 @@ impl Pending {
 
     /// Waits for the answer.
     pub(crate) fn answer(mut self) -> Response {
-        let mut bytes = Vec::new();
-        let mut block = [0; 16 * 1024];
-        loop {
-            match self.0.read(&mut block) {
-                Ok(0) => break,
-                Ok(read) => bytes.extend_from_slice(&block[..read]),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // Behind a whole answer, where the emulator did not read all of the request.
-                Err(error) if error.kind() == ErrorKind::ConnectionReset => break,
-                Err(error) => panic!("{error} after {:?}", String::from_utf8_lossy(&bytes)),
-            }
-        }
-        Response::parse(&bytes)
+        Response::parse(&read_response(&mut self.0))
     }
 }
 
 impl Response {
-    pub(crate) fn parse(bytes: &[u8]) -> Self {
-        let end = bytes.windows(4).position(|window| window == b"\r\n\r\n");
-        let end = end.unwrap_or_else(|| panic!("no head: {:?}", String::from_utf8_lossy(bytes)));
-        let head = std::str::from_utf8(&bytes[..end]).expect("heads are ASCII");
-        let mut lines = head.lines();
-        let status = lines
-            .next()
-            .and_then(|line| line.split(' ').nth(1)?.parse().ok());
-        let headers = lines.filter_map(|line| line.split_once(": "));
-        let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let mut response = Self {
-            status: status.unwrap_or_else(|| panic!("no status: {head}")),
-            headers: headers.collect(),
-            body: bytes[end + 4..].to_vec(),
-        };
-        if response.header("Transfer-Encoding") == Some("chunked") {
-            response.body = joined(&response.body);
-        }
-        response
-    }
-
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let is_it = |(own, _): &&(String, String)| own.eq_ignore_ascii_case(name);
-        self.headers
-            .iter()
-            .find(is_it)
-            .map(|(_, value)| value.as_str())
-    }
-
-    /// The name of a header as it was sent.
-    pub(crate) fn spelling(&self, name: &str) -> &str {
-        let found = self
-            .headers
-            .iter()
-            .find(|(own, _)| own.eq_ignore_ascii_case(name));
-        found.map_or("", |(own, _)| own.as_str())
-    }
-
-    pub(crate) fn text(&self) -> &str {
-        std::str::from_utf8(&self.body).expect("the body is text")
-    }
-
     /// `BrokerProperties`, or one of them.
     pub(crate) fn properties(&self) -> Value {
         let written = self.header("BrokerProperties");
@@ -250,19 +182,4 @@ pub(crate) fn http_date(seconds: i64) -> String {
 /// A token of the key with all rights.
 pub(crate) fn root_token(resource: &str) -> String {
     sas::sign(resource, &Key::well_known(), in_an_hour())
-}
-
-/// The chunks of a body together.
-fn joined(mut chunks: &[u8]) -> Vec<u8> {
-    let mut whole = Vec::new();
-    while let Some(end) = chunks.windows(2).position(|pair| pair == b"\r\n") {
-        let length = std::str::from_utf8(&chunks[..end]).expect("a length is text");
-        let length = usize::from_str_radix(length, 16).expect("a length is hexadecimal");
-        if length == 0 {
-            break;
-        }
-        whole.extend_from_slice(&chunks[end + 2..][..length]);
-        chunks = &chunks[end + 2 + length + 2..];
-    }
-    whole
 }

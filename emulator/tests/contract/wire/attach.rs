@@ -115,11 +115,7 @@ fn a_dead_letter_queue_refuses_senders() {
     for path in ["q/$DeadLetterQueue", "q/$Transfer/$DeadLetterQueue"] {
         let refusal = peer.refused(&Attach::sender(path));
         assert_eq!(refusal.condition, "amqp:not-allowed");
-        assert!(
-            refusal.words().contains(&format!("'{path}'")),
-            "{}",
-            refusal.text
-        );
+        assert_contains(refusal.words(), &format!("'{path}'"));
     }
 }
 
@@ -205,7 +201,7 @@ fn a_connection_has_one_link_to_cbs_in_each_direction() {
         let refusal = peer.refused(&again);
         assert_eq!(refusal.condition, NOT_ALLOWED);
         let words = refusal.words();
-        assert!(words.starts_with("A link to connection '"), "{words}");
+        assert_starts_with(words, "A link to connection '");
         assert_ends_with(words, "' $cbs node has already been opened.");
         peer.detach(attached);
         peer.attached(&again);
@@ -233,7 +229,7 @@ fn a_token_for_a_missing_entity_is_refused() {
         if status == 404 {
             let text = reply.text();
             assert_starts_with(&text, "The messaging entity 'sb://localhost/");
-            assert!(text.contains("' could not be found."), "{text}");
+            assert_contains(&text, "' could not be found.");
         }
     }
 }
@@ -248,7 +244,7 @@ fn an_expired_token_is_refused_with_its_expiry_instant() {
     let reply = peer.put_token(audience, &token);
     assert_eq!(reply.cbs_status(), 401);
     let expected = "ExpiredToken: The token is expired. Expiration time: '2019-04-11 21:12:56Z'";
-    assert!(reply.text().starts_with(expected), "{}", reply.text());
+    assert_starts_with(&reply.text(), expected);
 }
 
 /// Row 60: only an int counts.
@@ -303,5 +299,5 @@ fn an_unsupported_filter_is_refused() {
     let (_, behind) = refusal.text.rsplit_once('\'').expect("the link is named");
     let expected =
         " contains invalid filter type. System only support Jms or Apache selector filter type.";
-    assert!(behind.starts_with(expected), "{}", refusal.text);
+    assert_starts_with(behind, expected);
 }

@@ -69,7 +69,7 @@ fn an_unauthorized_attach_does_not_reveal_whether_the_entity_exists() {
         for attach in [Attach::sender, Attach::receiver] {
             let [real, made_up] = ["a", "x"].map(|name| refuse(attach, name, suffix));
             assert_eq!(real, made_up);
-            assert!(real.starts_with("Unauthorized access. "), "{real}");
+            assert_starts_with(&real, "Unauthorized access. ");
         }
     }
 }

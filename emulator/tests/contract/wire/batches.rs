@@ -17,8 +17,7 @@ fn full(bus: &Bus) -> (Peer, Link) {
 
 fn send_batch(peer: &mut Peer, sender: &Link, messages: &[Message]) -> Result<(), ServiceError> {
     let encoded: Vec<Vec<u8>> = messages.iter().map(Message::encode).collect();
-    let id = peer.transfer(sender, BATCH, false, &batch(&encoded));
-    peer.outcome(sender, id)
+    peer.post(sender, BATCH, &batch(&encoded))
 }
 
 #[test]
@@ -57,7 +56,7 @@ fn a_batch_over_the_queue_quota_is_rejected_completely() {
     let refusal = refusal.expect_err("the queue is full");
     assert_eq!(refusal.condition, "amqp:resource-limit-exceeded");
     let words = "The maximum entity size has been reached or exceeded for Queue: 'q'. Size of entity in bytes:";
-    assert!(refusal.words().starts_with(words), "{}", refusal.text);
+    assert_starts_with(refusal.words(), words);
     assert_eq!(bus.http.held("q"), (5, 0));
     assert_eq!(send_batch(&mut peer, &sender, &[message("a")]), Ok(()));
     let refusal = peer.send_in_vain(&sender, &message("b").encode());

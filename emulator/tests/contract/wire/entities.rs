@@ -50,7 +50,7 @@ fn assert_detached(peer: &mut Peer, link: &Link, condition: &str, words: &str) {
     assert!(frame.flag(1), "closed: {frame:?}");
     let refusal = frame.refusal(2);
     assert_eq!(refusal.condition, condition);
-    assert!(refusal.words().starts_with(words), "{}", refusal.text);
+    assert_starts_with(refusal.words(), words);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn deleting_a_queue_detaches_its_links() {
     }
     for reply in [all.settle("completed"), all.renew()] {
         let text = refused_with(&reply, 404, "amqp:not-found");
-        assert!(text.starts_with(words), "{text}");
+        assert_starts_with(&text, words);
     }
     for attach in [Attach::sender("q"), Attach::receiver("q")] {
         assert_eq!(all.peer.refused(&attach).condition, "amqp:not-found");

@@ -88,8 +88,7 @@ fn a_duplicate_is_accepted_and_dropped() {
     peer.send(&sender, &Message::new("a"));
     peer.send(&sender, &Message::new("a").body("another body"));
     let two = batch(&["b", "b", "a"].map(|id| Message::new(id).encode()));
-    let id = peer.transfer(&sender, BATCH, false, &two);
-    assert_eq!(peer.outcome(&sender, id), Ok(()));
+    assert_eq!(peer.post(&sender, BATCH, &two), Ok(()));
     // Ids are case-sensitive, and a message without one is not a duplicate.
     peer.send(&sender, &Message::new("A"));
     peer.send(&sender, &Message::default().body("x"));

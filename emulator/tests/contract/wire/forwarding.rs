@@ -109,8 +109,9 @@ fn a_forward_to_a_full_target_fails_with_the_quota_text() {
     let serde_amqp::Value::String(words) = message.dead_letter_description() else {
         panic!("no description: {message:?}");
     };
-    assert!(
-        words.starts_with("The maximum entity size has been reached or exceeded for Queue: 'b'.")
+    assert_starts_with(
+        &words,
+        "The maximum entity size has been reached or exceeded for Queue: 'b'.",
     );
 }
 

@@ -62,8 +62,7 @@ fn headers_within_the_limits_are_accepted() {
         entry(0x74, "none", |out| out.null()),
     ];
     for payload in &fitting {
-        let id = peer.transfer(&sender, 0, false, payload);
-        assert_eq!(peer.outcome(&sender, id), Ok(()));
+        assert_eq!(peer.post(&sender, 0, payload), Ok(()));
     }
     assert_eq!(bus.http.held("q"), (fitting.len() as u64, 0));
 }
@@ -99,7 +98,7 @@ fn unsupported_property_types_are_rejected_by_name() {
     for (payload, named) in payloads {
         let refusal = peer.send_in_vain(&sender, &payload);
         assert_eq!(refusal.condition, "com.microsoft:argument-error");
-        assert!(refusal.words().contains(named), "{refusal:?}");
+        assert_contains(refusal.words(), named);
     }
     assert_eq!(bus.http.held("q"), (0, 0));
 }
@@ -123,17 +122,13 @@ fn an_entity_may_allow_larger_messages_but_no_larger_batches() {
     peer.send(&sender, &large_message("single", 2 * MIB - 1000));
     let refusal = peer.send_in_vain(&sender, &large_message("over", 2 * MIB).encode());
     assert_eq!(refusal.condition, MESSAGE_TOO_LARGE);
-    assert!(
-        refusal
-            .words()
-            .ends_with("exceeds the limit (2097152 bytes) currently allowed on the link."),
-        "{}",
-        refusal.text
+    assert_ends_with(
+        refusal.words(),
+        "exceeds the limit (2097152 bytes) currently allowed on the link.",
     );
     let (mut other_peer, other) = bus.sender("q");
     let half = |id| large_message(id, MIB / 2 + 100).encode();
-    let id = other_peer.transfer(&other, BATCH, false, &batch(&[half("a"), half("b")]));
-    let outcome = other_peer.outcome(&other, id);
+    let outcome = other_peer.post(&other, BATCH, &batch(&[half("a"), half("b")]));
     let outcome = outcome.expect_err("a batch has its own limit");
     let refusal = other_peer.detached(&other).refusal(2);
     assert_eq!(outcome.condition, refusal.condition);
@@ -173,8 +168,9 @@ fn the_tier_sets_one_limit_for_messages_and_batches() {
             large_message("a", limit / 2).encode(),
             large_message("b", limit / 2).encode(),
         ];
-        let id = peer.transfer(&sender, BATCH, false, &batch(&two));
-        let refusal = peer.outcome(&sender, id).expect_err("it is too large");
+        let refusal = peer
+            .post(&sender, BATCH, &batch(&two))
+            .expect_err("it is too large");
         assert_eq!(refusal.condition, MESSAGE_TOO_LARGE);
         peer.send(&sender, &Message::new("small"));
         assert_eq!(bus.http.held("q"), (1, 0));

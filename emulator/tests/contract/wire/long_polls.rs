@@ -20,8 +20,8 @@ fn with_many() -> (Bus, Peer) {
     let message = Message::new("m").ttl(10_000).encode();
     let messages = batch(&vec![message; IN_A_BATCH]);
     for _ in 0..MANY / IN_A_BATCH {
-        let id = peer.transfer(&sender, BATCH, false, &messages);
-        peer.outcome(&sender, id).expect("it is accepted");
+        peer.post(&sender, BATCH, &messages)
+            .expect("it is accepted");
     }
     (bus, peer)
 }

@@ -70,7 +70,7 @@ fn incomplete_transfers_before_a_token_are_limited() {
         assert_eq!(refusal.condition, TOO_MUCH);
         let words = refusal.words();
         let limit = "the limit until a token is accepted is 1048576.";
-        assert!(words.contains(limit), "{words}");
+        assert_contains(words, limit);
     }
     held(&bus.http, "nothing", |held| held == 0);
     assert_eq!(memory(&bus.http)["closed_connections"], 4);
@@ -109,7 +109,7 @@ fn incomplete_websocket_messages_are_counted_as_memory() {
         };
         assert_eq!(frame.code, CloseCode::Size);
         let limit = "the limit until a token is accepted is 1048576.";
-        assert!(frame.reason.contains(limit), "{}", frame.reason);
+        assert_contains(&frame.reason, limit);
     }
     drop(sockets);
     held(&bus.http, "nothing", |held| held == 0);
@@ -313,9 +313,9 @@ fn incomplete_http_bodies_are_counted_as_memory() {
 
     let bus = with_limits(500_000, 1 << 30);
     let refused = answer(unfinished_body(&bus, 600_000, 510_000));
-    assert!(refused.starts_with("HTTP/1.1 413 "), "{refused}");
+    assert_starts_with(&refused, "HTTP/1.1 413 ");
     let limit = "the limit is 500000 (--connection-memory)";
-    assert!(refused.contains(limit), "{refused}");
+    assert_contains(&refused, limit);
     held(&bus.http, "nothing", |held| held == 0);
     assert_eq!(memory(&bus.http)["closed_connections"], 1);
 
@@ -323,9 +323,9 @@ fn incomplete_http_bodies_are_counted_as_memory() {
     let first = unfinished_body(&bus, 900_000, 800_000);
     held(&bus.http, "the first", |held| held >= 800_000);
     let refused = answer(unfinished_body(&bus, 900_000, 300_000));
-    assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
+    assert_starts_with(&refused, "HTTP/1.1 503 ");
     let limit = "the limit is 1000000 (--process-memory)";
-    assert!(refused.contains(limit), "{refused}");
+    assert_contains(&refused, limit);
     drop(first);
     held(&bus.http, "nothing", |held| held == 0);
 }

@@ -17,8 +17,7 @@ fn with_queue(properties: &str) -> (Bus, Peer, Link, Link) {
 }
 
 fn send_encoded(peer: &mut Peer, sender: &Link, payload: &[u8]) {
-    let id = peer.transfer(sender, 0, false, payload);
-    assert_eq!(peer.outcome(sender, id), Ok(()));
+    assert_eq!(peer.post(sender, 0, payload), Ok(()));
 }
 
 #[test]
@@ -159,13 +158,8 @@ fn o11_deliveries_of_dead_letters_are_not_counted() {
     }
     let delivery = peer.receive_one(&dead);
     bus.http.advance(61.0);
-    assert_lock_lost_by(&mut peer, &delivery);
+    peer.assert_lock_lost(&delivery);
     assert_eq!(peer.receive_one(&dead).message.header(4), uint(0));
-}
-
-#[track_caller]
-fn assert_lock_lost_by(peer: &mut Peer, delivery: &Delivery) {
-    peer.assert_lock_lost(delivery);
 }
 
 #[test]
@@ -389,14 +383,14 @@ fn o9_a_batch_is_limited_to_4500_messages_only_if_configured() {
     let small = Message::default().body(*b"").encode();
     let long = batch(&vec![small; 4501]);
     let (bus, mut peer, sender, _) = with_queue("");
-    let id = peer.transfer(&sender, 0x8001_3700, false, &long);
-    assert_eq!(peer.outcome(&sender, id), Ok(()));
+    assert_eq!(peer.post(&sender, 0x8001_3700, &long), Ok(()));
     assert_eq!(bus.http.held("q"), (4501, 0));
 
     let (bus, mut peer, sender) =
         Bus::configured(&queues(r#""BatchLimit":"messages""#, &[("q", "")])).with_sender("q");
-    let id = peer.transfer(&sender, 0x8001_3700, false, &long);
-    let refusal = peer.outcome(&sender, id).expect_err("it is too long");
+    let refusal = peer
+        .post(&sender, 0x8001_3700, &long)
+        .expect_err("it is too long");
     assert_eq!(refusal.condition, "amqp:internal-error");
     assert_eq!(
         refusal.words(),

@@ -57,8 +57,9 @@ fn a_partition_key_has_one_partition_and_a_batch_one_key() {
         .collect();
     assert_eq!((seen[2], seen[3]), (seen[0], seen[0]));
     let two = [keyed("5", "red").encode(), keyed("6", "blue").encode()];
-    let id = peer.transfer(&sender, BATCH, false, &batch(&two));
-    let refusal = peer.outcome(&sender, id).expect_err("two keys");
+    let refusal = peer
+        .post(&sender, BATCH, &batch(&two))
+        .expect_err("two keys");
     assert_eq!(refusal.condition, "amqp:not-allowed");
     let differ = keyed("7", "red").property(10, text("blue"));
     let refusal = peer.send_in_vain(&sender, &differ.encode());
@@ -97,7 +98,7 @@ fn messages_are_found_by_sequence_numbers_with_the_partition_only() {
     let reply = peer.call(&node, "receive-by-sequence-number", receive_by(&all, 1));
     let words = refused_with(&reply, 400, "amqp:not-allowed");
     let expected = "ReceiveBatch of sequence numbers from different partitions is not supported";
-    assert!(words.starts_with(expected), "{words}");
+    assert_starts_with(&words, expected);
     let reply = peer.call(&node, "receive-by-sequence-number", receive_by(&[aside], 1));
     let fetched = received(&reply);
     assert_eq!(number(&fetched[0].1), aside);
@@ -122,7 +123,7 @@ fn scheduled_messages_are_cancelled_by_numbers_with_the_partition() {
     let cancel = |number| map([numbers(&[number])]);
     let reply = peer.call(&node, "cancel-scheduled-message", cancel(wrong));
     let words = refused_with(&reply, 404, NOT_FOUND);
-    assert!(words.ends_with(&format!(": {wrong}")), "{words}");
+    assert_ends_with(&words, &format!(": {wrong}"));
     let reply = peer.call(&node, "cancel-scheduled-message", cancel(first));
     assert_eq!(reply.status(), 200);
     bus.http.advance(3601.0);

@@ -96,11 +96,7 @@ fn a_management_request_without_a_reply_link_is_rejected() {
     ] {
         let refusal = peer.send_in_vain(&requests, &request(reply_to).encode());
         assert_eq!(refusal.condition, "amqp:not-allowed");
-        assert!(
-            refusal
-                .words()
-                .starts_with("No receiver for the reply is attached")
-        );
+        assert_starts_with(refusal.words(), "No receiver for the reply is attached");
         assert!(refusal.text.len() < 4096);
     }
     assert_eq!(peer.call(&other, "nonsense", Value::Null).status(), 501);

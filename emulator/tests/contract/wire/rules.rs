@@ -236,7 +236,7 @@ fn a_rule_name_can_be_added_once_and_removed_once() {
     for name in ["$Default", "none"] {
         let reply = remove(&mut peer, &node, name);
         let words = refused_with(&reply, 404, "amqp:not-found");
-        assert!(words.contains(name), "{words}");
+        assert_contains(&words, name);
     }
     let colour = |id, colour| Message::new(id).application("colour", text(colour));
     let messages = [colour("1", "red"), colour("2", "blue")];
@@ -333,10 +333,7 @@ fn a_rule_request_needs_a_name_and_a_description() {
     }
     let body = map([(text("rule-name"), text("a\"b"))]);
     let description_text = refused_with(&peer.call(&node, "remove-rule", body), 400, ARGUMENT);
-    assert!(
-        description_text.starts_with("rule-name 'a\"b' must not"),
-        "{description_text}"
-    );
+    assert_starts_with(&description_text, "rule-name 'a\"b' must not");
     for name in [Value::Null, uint(1), text("")] {
         let body = map([(text("rule-name"), name)]);
         refused_with(&peer.call(&node, "remove-rule", body), 400, ARGUMENT);
@@ -351,7 +348,7 @@ fn only_a_subscription_has_rules() {
         let node = peer.node(address);
         let reply = add(&mut peer, &node, "r", sql_filter("1=1"));
         let words = refused_with(&reply, 400, "amqp:not-allowed");
-        assert!(words.contains("is not a subscription"), "{words}");
+        assert_contains(&words, "is not a subscription");
         for operation in ["remove-rule", "enumerate-rules"] {
             let body = map([(text("rule-name"), text("r"))]);
             let reply = peer.call(&node, operation, body);

@@ -84,8 +84,7 @@ fn a_sender_link_schedules_single_messages_and_batches() {
     let sender = peer.sender("q");
     peer.send(&sender, &later("a"));
     let mixed = batch(&[later("b").encode(), Message::new("c").encode()]);
-    let id = peer.transfer(&sender, BATCH, false, &mixed);
-    assert_eq!(peer.outcome(&sender, id), Ok(()));
+    assert_eq!(peer.post(&sender, BATCH, &mixed), Ok(()));
     assert_eq!(bus.http.numbers("q", ["scheduled", "active"]), [2, 1]);
     let states = peer.peek_all(&node);
     let state = |message: &Received| message.annotation("x-opt-message-state");
@@ -188,7 +187,7 @@ fn scheduling_is_refused_while_sending_is_disabled() {
         let node = peer.node(&format!("{path}/$management"));
         let reply = peer.schedule(&node, &[later("a")]);
         let words = refused_with(&reply, 400, "amqp:not-allowed");
-        assert!(words.contains(&format!("'{path}'")), "{words}");
+        assert_contains(&words, &format!("'{path}'"));
         refused_with(&cancel(&mut peer, &node, &[1]), 400, "amqp:not-allowed");
     }
     assert_eq!(bus.http.counts("q")["scheduled"], 0);

@@ -66,16 +66,16 @@ fn a_batch_is_accepted_or_rejected_as_a_whole() {
     let (bus, mut peer, sender) = sending();
     let [first, second] = ["a", "b"].map(|id| Message::new(id).encode());
     for (_, bad) in malformed() {
-        let id = peer.transfer(&sender, BATCH, false, &batch(&[&first, &bad, &second]));
         assert_eq!(
-            peer.outcome(&sender, id).expect_err("one is bad").condition,
+            peer.post(&sender, BATCH, &batch(&[&first, &bad, &second]))
+                .expect_err("one is bad")
+                .condition,
             "amqp:decode-error"
         );
     }
     let value = Message::request(text("x"), Value::Null, text("no data")).encode();
-    let id = peer.transfer(&sender, BATCH, false, &value);
     assert!(
-        peer.outcome(&sender, id).is_err(),
+        peer.post(&sender, BATCH, &value).is_err(),
         "a batch is made of data"
     );
     assert_eq!(bus.http.held("q"), (0, 0));
@@ -85,8 +85,7 @@ fn a_batch_is_accepted_or_rejected_as_a_whole() {
         &batch(&[&first, &second]),
     ]
     .concat();
-    let id = peer.transfer(&sender, BATCH, false, &envelope);
-    assert_eq!(peer.outcome(&sender, id), Ok(()));
+    assert_eq!(peer.post(&sender, BATCH, &envelope), Ok(()));
     let receiver = peer.receiver("q");
     assert_eq!([1, 2].map(|_| peer.receive_one(&receiver).id()), ["a", "b"]);
 }
@@ -122,8 +121,7 @@ fn a_message_over_the_size_limit_is_rejected_with_the_service_text() {
     };
     let fits = at_the_limit(262_144);
     assert_eq!(fits.len(), 262_144);
-    let id = peer.transfer(&sender, 0, false, &fits);
-    assert_eq!(peer.outcome(&sender, id), Ok(()));
+    assert_eq!(peer.post(&sender, 0, &fits), Ok(()));
     for size in [262_145, 289_349, 1_000_000] {
         let id = peer.transfer(&sender, 0, false, &at_the_limit(size));
         let refusal = peer.outcome(&sender, id).expect_err("it is too large");
@@ -178,18 +176,7 @@ fn a_message_in_many_transfer_frames_is_reassembled() {
 #[test]
 fn a_thousand_sends_without_waiting_are_all_accepted() {
     let (bus, mut peer, sender) = sending();
-    let ids: Vec<u32> = (0..3000)
-        .map(|number| {
-            peer.transfer(
-                &sender,
-                0,
-                false,
-                &Message::new(&number.to_string()).encode(),
-            )
-        })
-        .collect();
-    for id in ids {
-        assert_eq!(peer.outcome(&sender, id), Ok(()));
-    }
+    let message = |number: u32| Message::new(&number.to_string());
+    peer.send_without_waiting(&sender, (0..3000).map(message));
     assert_eq!(bus.http.held("q"), (3000, 0));
 }

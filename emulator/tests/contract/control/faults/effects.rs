@@ -196,11 +196,7 @@ fn a_fault_answers_a_management_request_with_a_status() {
     assert_ne!(reply.status(), 503);
     let reply = peer.peek(&node, 0, 1);
     refused_with(&reply, 503, "com.microsoft:server-busy");
-    assert!(
-        reply.text().starts_with("later TrackingId:"),
-        "{}",
-        reply.text()
-    );
+    assert_starts_with(&reply.text(), "later TrackingId:");
     assert_eq!(
         details(&bus, "q"),
         ["the management request was answered with the status 503"]

@@ -157,8 +157,7 @@ fn a_random_fault_affects_the_same_sends_again() {
         }));
         let mut sent = |name: u32| {
             let payload = Message::new(&name.to_string()).encode();
-            let id = peer.transfer(&sender, 0, false, &payload);
-            peer.outcome(&sender, id)
+            peer.post(&sender, 0, &payload)
                 .map_err(|refusal| refusal.condition)
         };
         let outcomes: Vec<_> = (0..40).map(&mut sent).collect();

@@ -51,7 +51,7 @@ fn an_unfired_fault_with_only_a_position_is_shown_as_requested() {
   no send came; did you mean the entity "orders"?
   scripted at it.go:7"#;
     let problem = problem(&bus);
-    assert!(problem.as_str().unwrap().starts_with(expected), "{problem}");
+    assert_starts_with(problem.as_str().unwrap(), expected);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn ending_a_test_returns_a_report_and_removes_its_namespace() {
         ["", "timeline of test-3", "  … 1 older events"]
     );
     assert_eq!(lines.len(), 6 + 200, "{report}");
-    assert!(lines[6].contains("clock advanced"), "{report}");
+    assert_contains(lines[6], "clock advanced");
 }
 
 #[test]

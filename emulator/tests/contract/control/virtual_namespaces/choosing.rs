@@ -122,7 +122,7 @@ fn an_address_in_use_by_another_process_is_refused() {
     let emulator = format!(r#""Address":"{address}""#);
     let answer = put(&bus, "second", &declared(&["q"], &emulator));
     let message = answer.error_with(409, "cannot-listen");
-    assert!(message.contains(&address.to_string()), "{message}");
+    assert_contains(message, &address.to_string());
     assert_eq!(names(&bus), ["sbemulatorns"]);
 }
 

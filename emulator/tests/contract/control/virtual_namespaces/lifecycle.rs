@@ -122,13 +122,13 @@ fn removing_a_namespace_closes_only_its_connections() {
     let refusal = gone.closed();
     assert_eq!(refusal.condition, "amqp:connection:forced");
     let text = "The namespace 'one' was removed.";
-    assert!(refusal.text.starts_with(text), "{refusal:?}");
+    assert_starts_with(&refusal.text, text);
     stays.send(&sender, &Message::new("m"));
     assert_eq!(active(&bus, "two", "q"), 1);
 
     let answer = bus.http.get(&format!("{}/clock", path("one")));
     let message = answer.error_with(404, "not-found");
-    assert!(message.contains("sbemulatorns, two"), "{message}");
+    assert_contains(message, "sbemulatorns, two");
     let mut late = bus.unauthenticated_client();
     let reply = late.put_token("sb://localhost/", &one.token());
     assert_eq!(reply.cbs_status(), 404, "{}", reply.text());

@@ -25,7 +25,7 @@ fn a_namespace_name_must_be_valid() {
         assert_eq!(problem["path"], "namespace");
         assert_eq!(problem["value"], name);
         let allowed = problem["allowed"].as_str().expect("a text");
-        assert!(allowed.starts_with("1 to 63 letters"), "{allowed}");
+        assert_starts_with(allowed, "1 to 63 letters");
     }
     assert_eq!(names(&bus), ["sbemulatorns"]);
 }
@@ -37,7 +37,7 @@ fn a_namespace_name_is_unique() {
     for name in ["Twin", "twin", "SBEMULATORNS"] {
         let answer = put(&bus, name, "");
         let message = answer.error_with(409, "conflict");
-        assert!(message.contains("already"), "{message}");
+        assert_contains(message, "already");
     }
     assert_eq!(names(&bus), ["sbemulatorns", "Twin"]);
 }
@@ -122,10 +122,8 @@ fn a_namespace_body_has_the_maximum_size_of_a_configuration_file() {
     // One byte more, so that all of it is read before the response.
     let answer = put(&bus, "larger", &(mebibytes(16) + " "));
     assert_eq!(answer.error(413).0, "invalid-body");
-    let latin = bus.http.raw(
-        b"PUT /$emulator/v1/namespaces/latin HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
-          Content-Length: 1\r\n\r\n\xfc",
-    );
+    let path = "/$emulator/v1/namespaces/latin";
+    let latin = bus.http.send("PUT", path, &[], b"\xfc");
     assert_eq!(latin.error(400).0, "invalid-body");
     assert_eq!(names(&bus), ["sbemulatorns", "large"]);
 }
@@ -166,10 +164,10 @@ fn the_number_of_namespaces_is_limited() {
     }
     let answer = put(&bus, "one-more", "");
     let message = answer.error_with(403, "limit-reached");
-    assert!(message.contains("1000 namespaces"), "{message}");
+    assert_contains(message, "1000 namespaces");
     let answer = bus.http.get(&format!("{}/clock", path("one-more")));
     let (_, message) = answer.error(404);
-    assert!(message.ends_with("and 980 more"), "{message}");
+    assert_ends_with(message, "and 980 more");
     assert_eq!(remove(&bus, "n1").status, 204);
     make(&bus, "one-more", "");
 }

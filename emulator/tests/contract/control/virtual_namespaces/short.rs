@@ -110,7 +110,7 @@ fn an_error_response_has_one_text_with_all_problems() {
     assert_contains(text, ".Queues[0].Properties.MaxDeliveries ");
     assert_contains(text, "did you mean \"MaxDeliveryCount\"?; ");
     let last = ".Queues[1].Properties.LockDuration \"PT1S\": 5 s (PT5S) to 5 min (PT5M)";
-    assert!(text.ends_with(last), "{text}");
+    assert_ends_with(text, last);
     assert_eq!(
         put(&bus, "wrong", "{}").body["error"]["text"],
         "a topology has queues, topics and settings, or UserConfig, and this one has none of them; {\"queues\":[]} declares no entities"

@@ -17,8 +17,8 @@ fn fixtures() -> PathBuf {
 
 fn exported(directory: &Directory) -> String {
     let output = run(&["data", directory.path(), "export"], &[]);
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-    let exported: Json = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(output.stderr, "");
+    let exported: Json = serde_json::from_str(&output.stdout).expect("it is JSON");
     format!("{exported:#}\n")
 }
 
@@ -70,8 +70,7 @@ fn write() -> Directory {
     process.http().request("PUT", topic, Some("{}")).ok();
     process.signal("TERM");
     assert_eq!(process.ended().code, Some(0));
-    let compacted = run(&["data", directory.path(), "compact"], &[]);
-    assert_eq!(compacted.status.code(), Some(0));
+    printed(&["data", directory.path(), "compact"]);
     directory
 }
 

@@ -7,14 +7,14 @@ const GROUP: &str = "/subscriptions/00000000-0000-0000-0000-000000000001/resourc
 /// Asks Azure Resource Manager.
 fn manage(process: &Process, method: &str, path: &str, body: Option<Json>) -> Json {
     let body = body.map_or_else(String::new, |body| body.to_string());
-    let version = "api-version=2024-01-01";
-    let request = format!(
-        "{method} {GROUP}/{path}?{version} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
-         Authorization: Bearer anyone\r\nContent-Type: application/json\r\n\
-         Content-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    let answer = process.http().raw(request.as_bytes());
+    let path = format!("{GROUP}/{path}?api-version=2024-01-01");
+    let headers = [
+        ("Authorization", "Bearer anyone"),
+        ("Content-Type", "application/json"),
+    ];
+    let answer = process
+        .http()
+        .send(method, &path, &headers, body.as_bytes());
     assert!(answer.status < 300, "{method} {path}: {answer:?}");
     answer.body
 }

@@ -4,13 +4,8 @@ use super::*;
 
 /// Runs a command; returns its exit code, its output and its errors.
 fn verb(directory: &Directory, verb: &str) -> (Option<i32>, String, String) {
-    let output = run(&["data", directory.path(), verb], &[]);
-    let text = |bytes| String::from_utf8(bytes).expect("it is text");
-    (
-        output.status.code(),
-        text(output.stdout),
-        text(output.stderr),
-    )
+    let ran = run(&["data", directory.path(), verb], &[]);
+    (ran.code, ran.stdout, ran.stderr)
 }
 
 /// A directory with a queue, a dead letter, a topic and a subscription.

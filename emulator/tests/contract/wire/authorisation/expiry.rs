@@ -112,7 +112,7 @@ fn a_connection_without_a_token_is_closed_after_the_timeout() {
     for client in [&mut idle, &mut wrong] {
         let refusal = client.closed();
         assert_eq!(refusal.condition, UNAUTHORIZED);
-        assert!(refusal.text.contains("within 5 s"), "{}", refusal.text);
+        assert_contains(&refusal.text, "within 5 s");
     }
     known.sender("a");
     // It came before those whose time is over.

@@ -225,8 +225,9 @@ fn a_session_queue_rejects_messages_without_a_session_id() {
         (NOT_ALLOWED, words)
     );
     let whole = [Message::new("a").session("s"), Message::new("b")].map(|m| m.encode());
-    let id = peer.transfer(&sender, BATCH, false, &batch(&whole));
-    let refusal = peer.outcome(&sender, id).expect_err("one of them has none");
+    let refusal = peer
+        .post(&sender, BATCH, &batch(&whole))
+        .expect_err("one of them has none");
     assert_eq!(refusal.words(), words);
     let node = peer.node("q/$management");
     let later = Message::new("m").scheduled_at(client_now() + 60_000);

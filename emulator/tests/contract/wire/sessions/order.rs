@@ -154,5 +154,5 @@ fn a_message_lock_in_a_session_cannot_be_renewed() {
     let node = peer.node("q/$management");
     let reply = peer.call(&node, "renew-lock", map([tokens(&[held.token()])]));
     let words = refused_with(&reply, 400, "amqp:not-allowed");
-    assert!(words.contains("renew the session's lock"), "{words}");
+    assert_contains(&words, "renew the session's lock");
 }

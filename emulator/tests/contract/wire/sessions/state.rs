@@ -133,7 +133,7 @@ fn plain_queues_and_dead_letters_have_no_session_state() {
             ("get-message-sessions", listing),
         ] {
             let words = refused_with(&peer.call(&node, operation, body), 400, "amqp:not-allowed");
-            assert!(words.contains("does not require sessions"), "{words}");
+            assert_contains(&words, "does not require sessions");
         }
     }
 }
@@ -307,6 +307,6 @@ fn o55_other_tiers_refuse_the_non_exclusive_session_filter() {
         .text
         .rsplit_once('\'')
         .expect("the name of the link");
-    assert!(behind.contains("invalid filter type"), "{}", refusal.text);
-    assert!(refusal.text.starts_with(expected), "{}", refusal.text);
+    assert_contains(behind, "invalid filter type");
+    assert_starts_with(&refusal.text, expected);
 }

@@ -13,7 +13,7 @@ fn a_via_destination_must_exist_and_accept_sends() {
     let (bus, mut peer, ..) = bus_with(&[]);
     let refusal = peer.refused(&Attach::via("q", "missing"));
     assert_eq!(refusal.condition, "amqp:not-found");
-    assert!(refusal.text.contains("missing"), "{}", refusal.text);
+    assert_contains(&refusal.text, "missing");
     let refusal = peer.refused(&Attach::via("q", "other/$DeadLetterQueue"));
     assert_eq!(refusal.condition, "amqp:not-allowed");
     let via = peer.attached(&Attach::via("q", "sb://localhost/other"));
@@ -41,12 +41,9 @@ fn only_the_first_entity_of_a_transaction_can_be_received_from() {
     let refusal = peer.settle_in(&other, &transaction, accepted());
     let refusal = refusal.unwrap_err();
     assert_eq!(refusal.condition, "amqp:not-allowed");
-    assert!(
-        refusal
-            .words()
-            .starts_with("Local transactions cannot span multiple top-level entities"),
-        "{}",
-        refusal.text
+    assert_starts_with(
+        refusal.words(),
+        "Local transactions cannot span multiple top-level entities",
     );
     peer.enlist(&sender, &transaction, "c");
     peer.enlist(&elsewhere, &transaction, "d");

@@ -35,7 +35,7 @@ fn unknown_discharged_and_foreign_transactions_are_refused() {
     let refusal = peer.settle_in(&delivery, &foreign, accepted());
     let words = "Transaction hasn't been declared yet, or has already been discharged";
     let refusal = refusal.unwrap_err();
-    assert!(refusal.words().starts_with(words), "{}", refusal.text);
+    assert_starts_with(refusal.words(), words);
     assert_eq!(bus.http.counts("q")["locked"], 1);
     bus.http.advance(61.0);
     assert_eq!(peer.drain_ids(&receiver, 100), ["a"]);
@@ -118,7 +118,7 @@ fn the_basic_tier_has_no_transactions() {
     let refusal = condition_of_declare(&mut peer, &coordinator);
     assert_eq!(refusal.condition, "amqp:not-allowed");
     let text = "Transaction is unsupported because the namespace sbemulatorns is of 'Basic' tier.";
-    assert!(refusal.words().starts_with(text), "{}", refusal.text);
+    assert_starts_with(refusal.words(), text);
 }
 
 fn condition_of_declare(peer: &mut Peer, coordinator: &Link) -> ServiceError {

@@ -154,7 +154,7 @@ fn o43_a_via_destination_cannot_be_received_from() {
         assert_eq!(refusal.condition, "amqp:not-allowed");
         let words =
             "Local transactions cannot span multiple top-level entities such as queue or topic.";
-        assert!(refusal.words().starts_with(words), "{}", refusal.text);
+        assert_starts_with(refusal.words(), words);
         let own = peer.receiver("b");
         assert_eq!(
             peer.drain_ids(&own, 100).len(),
