@@ -3,13 +3,15 @@
 //! The SDK's calls wait long and try again before they report anything. A test wants neither: its
 //! clients try once, and every wait of a test has a deadline that names what it waited for.
 
+use std::fmt::Debug;
 use std::time::Duration;
 
 use servicebus_harness::azservicebus::core::BasicRetryPolicy;
+use servicebus_harness::azservicebus::receiver::DeadLetterOptions;
 use servicebus_harness::azservicebus::{
-    ServiceBusClient, ServiceBusClientOptions, ServiceBusMessage, ServiceBusReceivedMessage,
-    ServiceBusReceiver, ServiceBusReceiverOptions, ServiceBusRetryOptions, ServiceBusSender,
-    SubQueue,
+    ServiceBusClient, ServiceBusClientOptions, ServiceBusMessage, ServiceBusReceiveMode,
+    ServiceBusReceivedMessage, ServiceBusReceiver, ServiceBusReceiverOptions,
+    ServiceBusRetryOptions, ServiceBusSender, SubQueue,
 };
 use servicebus_harness::observe;
 use servicebus_harness::prelude::*;
@@ -20,6 +22,9 @@ use crate::conformance::transports::Transport;
 
 /// For asserting that nothing comes: the SDK waits that long before it says so.
 const NOTHING: Duration = Duration::from_millis(300);
+
+/// In the refusal to renew or to settle a message whose lock has ended.
+pub(crate) const LOCK_LOST: &str = "The lock supplied is invalid.";
 
 /// A client of the Rust SDK.
 pub(crate) type Client = ServiceBusClient<BasicRetryPolicy>;
@@ -114,17 +119,13 @@ pub(crate) async fn connect_with(
             Client::new_from_connection_string(connection_string, options).await
         }
     };
-    within("the connection", connecting)
-        .await
-        .expect("the client connects")
+    done("the connection", connecting).await
 }
 
 /// A sender.
 pub(crate) async fn sender(client: &mut Client, queue: &str) -> ServiceBusSender {
     let opening = client.create_sender(queue, Default::default());
-    within("the sender", opening)
-        .await
-        .expect("the sender's link opens")
+    done("the sender", opening).await
 }
 
 /// Sends the messages one by one and closes the sender.
@@ -139,9 +140,7 @@ where
             .shown("a send")
             .expect("the message is accepted");
     }
-    within("the sender's end", sender.dispose())
-        .await
-        .expect("the sender closes");
+    done("the sender's end", sender.dispose()).await;
 }
 
 /// A receiver that locks what it receives.
@@ -151,20 +150,36 @@ pub(crate) async fn receiver(client: &mut Client, queue: &str) -> ServiceBusRece
 
 /// A receiver of a queue's dead letters.
 pub(crate) async fn dead_letters(client: &mut Client, queue: &str) -> ServiceBusReceiver {
-    let options = ServiceBusReceiverOptions {
-        sub_queue: SubQueue::DeadLetter,
-        ..ServiceBusReceiverOptions::default()
-    };
-    receiver_with(client, queue, options).await
+    receiver_with(client, queue, of_sub_queue(SubQueue::DeadLetter)).await
 }
 
 /// A receiver of what a queue could not forward.
 pub(crate) async fn transfer_dead_letters(client: &mut Client, queue: &str) -> ServiceBusReceiver {
-    let options = ServiceBusReceiverOptions {
-        sub_queue: SubQueue::TransferDeadLetter,
+    receiver_with(client, queue, of_sub_queue(SubQueue::TransferDeadLetter)).await
+}
+
+/// Options of a receiver that locks what a sub-queue holds.
+pub(crate) fn of_sub_queue(sub_queue: SubQueue) -> ServiceBusReceiverOptions {
+    ServiceBusReceiverOptions {
+        sub_queue,
         ..ServiceBusReceiverOptions::default()
-    };
-    receiver_with(client, queue, options).await
+    }
+}
+
+/// Options of a receiver that deletes what it receives.
+pub(crate) fn deleting() -> ServiceBusReceiverOptions {
+    ServiceBusReceiverOptions {
+        receive_mode: ServiceBusReceiveMode::ReceiveAndDelete,
+        ..ServiceBusReceiverOptions::default()
+    }
+}
+
+/// Options to dead-letter a message for this reason.
+pub(crate) fn because(reason: &str) -> DeadLetterOptions {
+    DeadLetterOptions {
+        dead_letter_reason: Some(reason.to_owned()),
+        ..DeadLetterOptions::default()
+    }
 }
 
 /// A receiver with options of its own.
@@ -173,12 +188,11 @@ pub(crate) async fn receiver_with(
     queue: &str,
     options: ServiceBusReceiverOptions,
 ) -> ServiceBusReceiver {
-    within(
+    done(
         "the receiver",
         client.create_receiver_for_queue(queue, options),
     )
     .await
-    .expect("the receiver's link opens")
 }
 
 /// A receiver of a subscription, that locks what it receives.
@@ -198,16 +212,12 @@ pub(crate) async fn subscriber_with(
     options: ServiceBusReceiverOptions,
 ) -> ServiceBusReceiver {
     let opening = client.create_receiver_for_subscription(topic, subscription, options);
-    within("the receiver", opening)
-        .await
-        .expect("the receiver's link opens")
+    done("the receiver", opening).await
 }
 
 /// Closes a receiver; one that is merely dropped takes the SDK's session with it.
 pub(crate) async fn close(receiver: ServiceBusReceiver) {
-    within("the receiver's end", receiver.dispose())
-        .await
-        .expect("the receiver closes");
+    done("the receiver's end", receiver.dispose()).await;
 }
 
 /// Receives exactly one message.
@@ -247,6 +257,16 @@ pub(crate) async fn complete(
         .expect("the message can be completed");
 }
 
+/// Completes the messages, in their order.
+pub(crate) async fn complete_all(
+    receiver: &mut ServiceBusReceiver,
+    messages: &[ServiceBusReceivedMessage],
+) {
+    for message in messages {
+        complete(receiver, message).await;
+    }
+}
+
 /// Abandons a message and leaves its properties alone.
 pub(crate) async fn abandon(
     receiver: &mut ServiceBusReceiver,
@@ -258,8 +278,35 @@ pub(crate) async fn abandon(
         .expect("the message can be abandoned");
 }
 
+/// What an operation returns that must succeed; a failure has `what` it is.
+pub(crate) fn done<T, E: Debug>(
+    what: &str,
+    operation: impl Future<Output = Result<T, E>>,
+) -> impl Future<Output = T> {
+    let result = within(what, operation);
+    async move {
+        result
+            .await
+            .unwrap_or_else(|error| panic!("{what} failed: {error:?}"))
+    }
+}
+
+/// Asserts that an operation is refused with an error that has these parts: the SDK has no kind for most of them.
+pub(crate) fn assert_refused<T, E: Debug>(
+    operation: impl Future<Output = Result<T, E>>,
+    parts: &[&str],
+) -> impl Future<Output = ()> {
+    let answer = within("the answer", operation);
+    async move {
+        let error = refusal(answer.await);
+        for part in parts {
+            assert!(error.contains(part), "{part:?} is not in {error}");
+        }
+    }
+}
+
 /// The error of an operation that is refused, with all that the SDK shows of it.
-pub(crate) fn refusal<T>(outcome: Result<T, impl std::fmt::Debug>) -> String {
+pub(crate) fn refusal<T>(outcome: Result<T, impl Debug>) -> String {
     match outcome {
         Ok(_) => panic!("the broker refuses this"),
         Err(error) => {

@@ -4,16 +4,15 @@
 
 use std::time::Duration;
 
-use servicebus_harness::azservicebus::receiver::DeadLetterOptions;
 use servicebus_harness::azservicebus::{
-    ServiceBusMessage, ServiceBusMessageState, ServiceBusReceiveMode, ServiceBusReceivedMessage,
-    ServiceBusReceiver, ServiceBusReceiverOptions,
+    ServiceBusMessage, ServiceBusMessageState, ServiceBusReceivedMessage, ServiceBusReceiver,
 };
 use servicebus_harness::prelude::*;
 
 use crate::conformance::client::{
-    abandon, bodies, bus, close, complete, connected, dead_letters, receive, receive_nothing,
-    receive_one, receiver, receiver_with, refusal, send, start, topology, within,
+    abandon, assert_refused, because, bodies, bus, close, complete, complete_all, connected,
+    dead_letters, deleting, done, receive, receive_nothing, receive_one, receiver, receiver_with,
+    send, start, topology, within,
 };
 
 #[tokio::test]
@@ -49,12 +48,8 @@ async fn receive_and_delete_removes_deferred_messages() {
     let mut locking = receiver(&mut client, "orders").await;
     defer(&mut locking, 1).await;
 
-    let options = ServiceBusReceiverOptions {
-        receive_mode: ServiceBusReceiveMode::ReceiveAndDelete,
-        ..ServiceBusReceiverOptions::default()
-    };
-    let mut deleting = receiver_with(&mut client, "orders", options).await;
-    assert_eq!(bodies(&deferred(&mut deleting, &[1]).await), ["a"]);
+    let mut receiver = receiver_with(&mut client, "orders", deleting()).await;
+    assert_eq!(bodies(&deferred(&mut receiver, &[1]).await), ["a"]);
     assert_empty!(servicebus.queue("orders")).await;
 }
 
@@ -73,8 +68,7 @@ async fn a_deferred_message_stays_deferred_until_completed_or_dead_lettered() {
     let message = one_deferred(&mut receiver, 1).await;
     assert_eq!(message.delivery_count(), Some(4), "after a deferral");
     servicebus.clock().advance(Duration::from_secs(61)).await;
-    let late = refusal(within("the answer", receiver.complete_message(&message)).await);
-    assert!(late.contains("410"), "status is gone in {late}");
+    assert_refused(receiver.complete_message(&message), &["410"]).await;
     receive_nothing(&mut receiver).await;
     let mut message = one_deferred(&mut receiver, 1).await;
     assert_eq!(message.delivery_count(), Some(5), "after the lock's end");
@@ -96,18 +90,17 @@ async fn deferral_and_later_settlements_modify_properties() {
     let mut receiver = receiver(&mut client, "orders").await;
     let message = receive_one(&mut receiver).await;
     let change = |step: i32| Some([("step".to_owned(), step.into())].into_iter().collect());
-    within(
+    done(
         "the settlement",
         receiver.defer_message(&message, change(2)),
     )
-    .await
-    .unwrap();
+    .await;
     for step in 2..4 {
         let message = one_deferred(&mut receiver, 1).await;
         let properties = message.application_properties().expect("it has properties");
         assert_eq!(properties.get("step"), Some(&step.into()));
         let abandoning = receiver.abandon_message(&message, change(step + 1));
-        within("the settlement", abandoning).await.unwrap();
+        done("the settlement", abandoning).await;
     }
     let message = one_deferred(&mut receiver, 1).await;
     complete(&mut receiver, &message).await;
@@ -120,10 +113,7 @@ async fn a_deferred_message_is_dead_lettered_by_its_receiver_or_its_last_deliver
     let mut receiver = receiver(&mut client, "limited").await;
     defer(&mut receiver, 2).await;
     let bad = one_deferred(&mut receiver, 1).await;
-    let options = DeadLetterOptions {
-        dead_letter_reason: Some("Rejected".to_owned()),
-        ..DeadLetterOptions::default()
-    };
+    let options = because("Rejected");
     receiver.dead_letter_message(&bad, options).await.unwrap();
     // To defer it was the first delivery (observed 10).
     for _ in 0..2 {
@@ -139,9 +129,7 @@ async fn a_deferred_message_is_dead_lettered_by_its_receiver_or_its_last_deliver
         messages[1].dead_letter_reason(),
         Some("MaxDeliveryCountExceeded")
     );
-    for message in &messages {
-        complete(&mut dead, message).await;
-    }
+    complete_all(&mut dead, &messages).await;
     assert_message_count!(servicebus.queue("limited"), active = 0, dead_letter = 0).await;
 }
 
@@ -202,9 +190,7 @@ async fn defer(receiver: &mut ServiceBusReceiver, count: u32) {
 }
 
 async fn defer_one(receiver: &mut ServiceBusReceiver, message: &ServiceBusReceivedMessage) {
-    within("the settlement", receiver.defer_message(message, None))
-        .await
-        .expect("the message can be deferred");
+    done("the settlement", receiver.defer_message(message, None)).await;
 }
 
 async fn deferred(
@@ -212,9 +198,7 @@ async fn deferred(
     numbers: &[i64],
 ) -> Vec<ServiceBusReceivedMessage> {
     let receiving = receiver.receive_deferred_messages(numbers.to_vec());
-    within("deferred messages", receiving)
-        .await
-        .expect("the messages are deferred")
+    done("deferred messages", receiving).await
 }
 
 async fn one_deferred(receiver: &mut ServiceBusReceiver, number: i64) -> ServiceBusReceivedMessage {
@@ -226,8 +210,6 @@ async fn one_deferred(receiver: &mut ServiceBusReceiver, number: i64) -> Service
 /// The SDK has no kind for it; the status and the service's words are in the error.
 async fn expect_not_found(receiver: &mut ServiceBusReceiver, numbers: &[i64]) {
     let receiving = receiver.receive_deferred_messages(numbers.to_vec());
-    let error = refusal(within("the answer", receiving).await);
-    assert!(error.contains("404"), "{error}");
     let words = "Failed to lock one or more specified messages.";
-    assert!(error.contains(words), "{error}");
+    assert_refused(receiving, &["404", words]).await;
 }

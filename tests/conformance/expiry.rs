@@ -9,8 +9,8 @@ use servicebus_harness::azservicebus::{ServiceBusMessage, ServiceBusReceiver};
 use servicebus_harness::prelude::*;
 
 use crate::conformance::client::{
-    abandon, bodies, body, close, complete, connected, dead_letters, receive, receive_nothing,
-    receive_one, receiver, send, start, topology, within,
+    abandon, bodies, body, close, complete, connected, dead_letters, done, receive,
+    receive_nothing, receive_one, receiver, send, start, topology,
 };
 
 /// The same tests under one setting.
@@ -66,9 +66,7 @@ async fn without_receiver(expiry: Expiry) {
     servicebus.clock().advance(Duration::from_secs(31)).await;
 
     let mut receiver = receiver(&mut client, "expiring").await;
-    let peeked = within("a peek", receiver.peek_messages(10, None))
-        .await
-        .unwrap();
+    let peeked = done("a peek", receiver.peek_messages(10, None)).await;
     let expiring = servicebus.queue("expiring");
     match expiry {
         Expiry::Eager => {

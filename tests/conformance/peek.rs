@@ -3,7 +3,7 @@
 use servicebus_harness::azservicebus::{ServiceBusMessageState, ServiceBusPeekedMessage};
 use servicebus_harness::prelude::*;
 
-use crate::conformance::client::{bus, complete, connected, receive_one, receiver, send, within};
+use crate::conformance::client::{bus, complete, connected, done, receive_one, receiver, send};
 
 #[tokio::test]
 async fn a_peek_shows_locked_and_unlocked_messages_as_active() {
@@ -12,9 +12,7 @@ async fn a_peek_shows_locked_and_unlocked_messages_as_active() {
     let mut receiver = receiver(&mut client, "orders").await;
     let locked = receive_one(&mut receiver).await;
 
-    let peeked = within("a peek", receiver.peek_messages(10, None))
-        .await
-        .unwrap();
+    let peeked = done("a peek", receiver.peek_messages(10, None)).await;
     let seen: Vec<_> = peeked
         .iter()
         .map(|message| (message.sequence_number(), body(message), message.state()))
@@ -40,23 +38,15 @@ async fn a_peek_starts_at_its_sequence_number_and_locks_nothing() {
     .await;
     let mut receiver = receiver(&mut client, "orders").await;
 
-    let peeked = within("a peek", receiver.peek_messages(3, Some(5)))
-        .await
-        .unwrap();
+    let peeked = done("a peek", receiver.peek_messages(3, Some(5))).await;
     assert_eq!(numbers(&peeked), [5, 6, 7]);
     let texts: Vec<_> = peeked.iter().map(body).collect();
     assert_eq!(texts, ["5", "6", "7"]);
-    let going_on = within("a peek", receiver.peek_messages(2, None))
-        .await
-        .unwrap();
+    let going_on = done("a peek", receiver.peek_messages(2, None)).await;
     assert_eq!(numbers(&going_on), [8, 9]);
-    let last = within("a peek", receiver.peek_messages(5, Some(10)))
-        .await
-        .unwrap();
+    let last = done("a peek", receiver.peek_messages(5, Some(10))).await;
     assert_eq!(numbers(&last), [10]);
-    let past_the_end = within("a peek", receiver.peek_messages(5, Some(11)))
-        .await
-        .unwrap();
+    let past_the_end = done("a peek", receiver.peek_messages(5, Some(11))).await;
     assert!(past_the_end.is_empty(), "{past_the_end:?}");
     assert_message_count!(servicebus.queue("orders"), active = 10).await;
 }
@@ -66,7 +56,7 @@ async fn a_peek_at_an_empty_queue_is_empty() {
     let (_servicebus, mut client) = connected(bus()).await;
     let mut receiver = receiver(&mut client, "orders").await;
 
-    let peeked = within("a peek", receiver.peek_message(None)).await.unwrap();
+    let peeked = done("a peek", receiver.peek_message(None)).await;
     assert!(peeked.is_none(), "{peeked:?}");
 }
 

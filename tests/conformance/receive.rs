@@ -2,12 +2,12 @@
 
 use std::time::{Duration, SystemTime};
 
-use servicebus_harness::azservicebus::{ServiceBusReceiveMode, ServiceBusReceiverOptions};
+use servicebus_harness::azservicebus::ServiceBusReceiverOptions;
 use servicebus_harness::prelude::*;
 
 use crate::conformance::client::{
-    bodies, body, bus, complete, connected, receive, receive_nothing, receive_one, receiver,
-    receiver_with, send, within,
+    bodies, body, bus, complete, complete_all, connected, deleting, done, receive, receive_nothing,
+    receive_one, receiver, receiver_with, send,
 };
 
 #[tokio::test]
@@ -35,11 +35,7 @@ async fn receive_and_delete_removes_received_messages() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["one", "two"]).await;
 
-    let options = ServiceBusReceiverOptions {
-        receive_mode: ServiceBusReceiveMode::ReceiveAndDelete,
-        ..ServiceBusReceiverOptions::default()
-    };
-    let mut receiver = receiver_with(&mut client, "orders", options).await;
+    let mut receiver = receiver_with(&mut client, "orders", deleting()).await;
     let messages = receive(&mut receiver, 2).await;
     assert_eq!(bodies(&messages), ["one", "two"]);
     assert_message_count!(servicebus.queue("orders"), active = 0).await;
@@ -54,7 +50,7 @@ async fn a_receive_returns_fewer_messages_than_requested() {
 
     let mut receiver = receiver(&mut client, "orders").await;
     let waiting = receiver.receive_messages_with_max_wait_time(50, Duration::from_secs(5));
-    let messages = within("what there is", waiting).await.unwrap();
+    let messages = done("what there is", waiting).await;
     assert_eq!(bodies(&messages), sent);
     for message in messages.iter().rev() {
         complete(&mut receiver, message).await;
@@ -108,9 +104,7 @@ async fn prefetched_messages_are_locked_before_the_receive() {
     complete(&mut receiver, &first).await;
     let rest = receive(&mut receiver, 2).await;
     assert_eq!(bodies(&rest), ["b", "c"]);
-    for message in &rest {
-        complete(&mut receiver, message).await;
-    }
+    complete_all(&mut receiver, &rest).await;
     assert_empty!(servicebus.queue("orders")).await;
 }
 

@@ -6,8 +6,8 @@ use servicebus_harness::azservicebus::{CreateMessageBatchOptions, ServiceBusMess
 use servicebus_harness::prelude::*;
 
 use crate::conformance::client::{
-    Client, bodies, body, bus, complete, connect, connected, receive, receive_one, receiver, send,
-    within,
+    Client, bodies, body, bus, complete, connect, connected, done, receive, receive_one, receiver,
+    send, sender, within,
 };
 
 #[tokio::test]
@@ -22,13 +22,8 @@ async fn single_sends_arrive_in_order() {
 #[tokio::test]
 async fn a_list_arrives_as_its_messages() {
     let (_servicebus, mut client) = connected(bus()).await;
-    let mut sender = client
-        .create_sender("orders", Default::default())
-        .await
-        .unwrap();
-    within("the list", sender.send_messages(["a", "b", "c", "d"]))
-        .await
-        .unwrap();
+    let mut sender = sender(&mut client, "orders").await;
+    done("the list", sender.send_messages(["a", "b", "c", "d"])).await;
 
     expect_bodies(&mut client, &["a", "b", "c", "d"]).await;
 }
@@ -36,10 +31,7 @@ async fn a_list_arrives_as_its_messages() {
 #[tokio::test]
 async fn a_batch_takes_messages_up_to_its_size() {
     let (_servicebus, mut client) = connected(bus()).await;
-    let mut sender = client
-        .create_sender("orders", Default::default())
-        .await
-        .unwrap();
+    let mut sender = sender(&mut client, "orders").await;
     let options = CreateMessageBatchOptions {
         max_size_in_bytes: Some(4096),
     };
@@ -51,9 +43,7 @@ async fn a_batch_takes_messages_up_to_its_size() {
         (5..=7).contains(&added),
         "{added} messages of 512 bytes fit into 4,096"
     );
-    within("the batch", sender.send_message_batch(batch))
-        .await
-        .unwrap();
+    done("the batch", sender.send_message_batch(batch)).await;
 
     expect_bodies(&mut client, &vec![text.as_str(); added]).await;
 }
@@ -162,10 +152,7 @@ async fn a_client_without_retries_sees_a_refused_send() {
         (connect(&servicebus).await, true),
         (servicebus.client().await, false),
     ] {
-        let mut sender = client
-            .create_sender("orders", Default::default())
-            .await
-            .unwrap();
+        let mut sender = sender(&mut client, "orders").await;
         let sent = within("the outcome", sender.send_message(too_large.clone())).await;
         assert_eq!(sent.is_err(), sees_refusal, "{sent:?}");
         if let Err(error) = sent {

@@ -3,14 +3,13 @@
 //! The dead-letter queue: received from like any other, until it is empty.
 
 use servicebus_harness::azservicebus::receiver::DeadLetterOptions;
-use servicebus_harness::azservicebus::{
-    ServiceBusMessage, ServiceBusReceiveMode, ServiceBusReceiverOptions, SubQueue,
-};
+use servicebus_harness::azservicebus::{ServiceBusMessage, ServiceBusReceiverOptions, SubQueue};
 use servicebus_harness::prelude::*;
 
 use crate::conformance::client::{
-    Client, abandon, bodies, body, bus, close, complete, connected, dead_letters, receive,
-    receive_nothing, receive_one, receiver, receiver_with, send, within,
+    Client, abandon, because, bodies, body, bus, close, complete, complete_all, connected,
+    dead_letters, deleting, done, receive, receive_nothing, receive_one, receiver, receiver_with,
+    send,
 };
 
 #[tokio::test]
@@ -61,9 +60,7 @@ async fn an_abandoned_message_is_redelivered_with_modified_properties() {
     assert_eq!(properties.get("kept"), Some(&"k".to_owned().into()));
     assert_eq!(properties.get("changed"), Some(&2_i32.into()));
     assert_eq!(properties.get("added"), Some(&true.into()));
-    for message in &again {
-        complete(&mut receiver, message).await;
-    }
+    complete_all(&mut receiver, &again).await;
 }
 
 #[tokio::test]
@@ -154,9 +151,7 @@ async fn dead_letters_are_received_with_reasons_and_completed() {
     fill(&mut client, 5).await;
 
     let mut dead = dead_letters(&mut client, "orders").await;
-    let peeked = within("a peek", dead.peek_messages(10, None))
-        .await
-        .unwrap();
+    let peeked = done("a peek", dead.peek_messages(10, None)).await;
     assert_eq!(peeked.len(), 5);
     let messages = receive(&mut dead, 5).await;
     assert_eq!(bodies(&messages), ["0", "1", "2", "3", "4"]);
@@ -177,9 +172,8 @@ async fn receive_and_delete_removes_dead_letters() {
     fill(&mut client, 3).await;
 
     let options = ServiceBusReceiverOptions {
-        receive_mode: ServiceBusReceiveMode::ReceiveAndDelete,
         sub_queue: SubQueue::DeadLetter,
-        ..ServiceBusReceiverOptions::default()
+        ..deleting()
     };
     let mut dead = receiver_with(&mut client, "orders", options).await;
     assert_eq!(bodies(&receive(&mut dead, 3).await), ["0", "1", "2"]);
@@ -196,10 +190,7 @@ async fn fill(client: &mut Client, count: u32) {
     .await;
     let mut receiver = receiver(client, "orders").await;
     for message in receive(&mut receiver, count).await {
-        let options = DeadLetterOptions {
-            dead_letter_reason: Some(format!("R{}", body(&message))),
-            ..DeadLetterOptions::default()
-        };
+        let options = because(&format!("R{}", body(&message)));
         receiver
             .dead_letter_message(&message, options)
             .await

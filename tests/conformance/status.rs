@@ -8,9 +8,13 @@ use servicebus_harness::azservicebus::{ServiceBusReceiverOptions, SubQueue};
 use servicebus_harness::prelude::*;
 
 use crate::conformance::client::{
-    Client, body, bus, close, complete, connect, connected, receive_one, receiver, refusal, send,
-    sender, start, topology, within,
+    Client, LOCK_LOST, assert_refused, body, bus, close, complete, connect, connected, done,
+    of_sub_queue, receive_one, receiver, refusal, send, sender, start, topology, within,
 };
+
+const DISABLED: &str = "com.microsoft:entity-disabled";
+/// In the refusal of a queue that does not exist, which it names.
+const NOT_FOUND: [&str; 2] = ["could not be found", "missing"];
 
 #[tokio::test]
 async fn a_disabled_queue_refuses_clients_and_keeps_its_messages() {
@@ -47,13 +51,9 @@ async fn an_open_sender_is_refused_until_the_queue_is_enabled() {
     let mut sender = sender(&mut client, "orders").await;
     sender.send_message("before").await.unwrap();
     set(&servicebus, EntityStatus::Disabled).await;
-    expect_disabled(&refusal(
-        within("the outcome", sender.send_message("meanwhile")).await,
-    ));
+    assert_refused(sender.send_message("meanwhile"), &[DISABLED]).await;
     set(&servicebus, EntityStatus::Active).await;
-    within("the outcome", sender.send_message("after"))
-        .await
-        .expect("the link is still open");
+    done("the outcome", sender.send_message("after")).await;
     expect_receive(&mut client, "before").await;
     expect_receive(&mut client, "after").await;
 }
@@ -64,9 +64,7 @@ async fn an_open_receiver_loses_its_link() {
     let mut open = receiver(&mut client, "orders").await;
     set(&servicebus, EntityStatus::ReceiveDisabled).await;
     send(&mut client, "orders", ["kept"]).await;
-    expect_disabled(&refusal(
-        within("the end of the link", open.receive_message()).await,
-    ));
+    assert_refused(open.receive_message(), &[DISABLED]).await;
     set(&servicebus, EntityStatus::Active).await;
     let mut again = connect(&servicebus).await;
     expect_receive(&mut again, "kept").await;
@@ -94,9 +92,11 @@ async fn locked(locks_on_detach: LocksOnDetach) {
     let mut holder = receiver(&mut client, "orders").await;
     let mut held = receive_one(&mut holder).await;
     set(&servicebus, EntityStatus::Disabled).await;
-    let renewal = within("the answer", holder.renew_message_lock(&mut held)).await;
-    let error = refusal(renewal);
-    assert!(error.contains("is currently disabled"), "{error}");
+    assert_refused(
+        holder.renew_message_lock(&mut held),
+        &["is currently disabled"],
+    )
+    .await;
     set(&servicebus, EntityStatus::Active).await;
 
     let mut again = connect(&servicebus).await;
@@ -109,7 +109,7 @@ async fn locked(locks_on_detach: LocksOnDetach) {
         }
         LocksOnDetach::Release => {
             let error = refusal(renewal);
-            assert!(error.contains("The lock supplied is invalid."), "{error}");
+            assert!(error.contains(LOCK_LOST), "{error}");
             let message = receive_one(&mut receiver).await;
             assert_eq!(message.delivery_count(), Some(1));
             complete(&mut receiver, &message).await;
@@ -124,13 +124,13 @@ async fn set(servicebus: &ServiceBus, status: EntityStatus) {
 
 async fn expect_no_send(client: &mut Client) {
     let opening = client.create_sender("orders", Default::default());
-    expect_disabled(&refusal(within("the answer", opening).await));
+    assert_refused(opening, &[DISABLED]).await;
 }
 
 async fn expect_no_receive(client: &mut Client) {
     let options = ServiceBusReceiverOptions::default();
     let opening = client.create_receiver_for_queue("orders", options);
-    expect_disabled(&refusal(within("the answer", opening).await));
+    assert_refused(opening, &[DISABLED]).await;
 }
 
 async fn expect_receive(client: &mut Client, expected: &str) {
@@ -141,20 +141,11 @@ async fn expect_receive(client: &mut Client, expected: &str) {
     close(receiver).await;
 }
 
-/// The SDK has no kind for it; the service's condition is in the error.
-fn expect_disabled(error: &str) {
-    assert!(error.contains("com.microsoft:entity-disabled"), "{error}");
-}
-
 #[tokio::test]
 async fn a_sender_to_a_missing_queue_is_refused() {
     let (_servicebus, mut client) = connected(bus()).await;
-    let sender = within(
-        "the answer",
-        client.create_sender("missing", Default::default()),
-    )
-    .await;
-    expect_not_found(sender.expect_err("there is no such queue"));
+    let opening = client.create_sender("missing", Default::default());
+    assert_refused(opening, &NOT_FOUND).await;
 }
 
 #[tokio::test]
@@ -162,28 +153,13 @@ async fn a_receiver_of_a_missing_queue_is_refused() {
     let (_servicebus, mut client) = connected(bus()).await;
     let options = ServiceBusReceiverOptions::default();
     let opening = client.create_receiver_for_queue("missing", options);
-    let receiver = within("the answer", opening).await;
-    expect_not_found(receiver.expect_err("there is no such queue"));
+    assert_refused(opening, &NOT_FOUND).await;
 }
 
 #[tokio::test]
 async fn a_receiver_of_a_missing_queues_dead_letters_is_refused() {
     let (_servicebus, mut client) = connected(bus()).await;
-    let options = ServiceBusReceiverOptions {
-        sub_queue: SubQueue::DeadLetter,
-        ..ServiceBusReceiverOptions::default()
-    };
+    let options = of_sub_queue(SubQueue::DeadLetter);
     let opening = client.create_receiver_for_queue("missing", options);
-    let receiver = within("the answer", opening).await;
-    expect_not_found(receiver.expect_err("there is no such queue"));
-}
-
-/// The SDK has no kind for it; the service's condition is in the error, or its status.
-fn expect_not_found(error: impl std::fmt::Debug) {
-    let error = format!("{error:?}");
-    assert!(
-        error.contains("NotFound") || error.contains("404"),
-        "{error}"
-    );
-    assert!(error.contains("missing"), "the queue is named in {error}");
+    assert_refused(opening, &NOT_FOUND).await;
 }

@@ -18,9 +18,9 @@ use fe2o3_amqp::types::definitions::{Error, ErrorCondition, Fields};
 use fe2o3_amqp::types::messaging::Modified;
 use fe2o3_amqp::types::primitives::{Symbol, Value};
 use servicebus_harness::prelude::*;
-use servicebus_test_support::client::{Client, message, within};
+use servicebus_test_support::client::{Client, message};
 
-use crate::conformance::client::{bus, start};
+use crate::conformance::client::{bus, done, start};
 use peer::{body, commit, complete, post, receive, receiver_in_vain, roll_back, rolled_back};
 
 /// A bus whose queue "orders" holds these messages, and a client.
@@ -103,10 +103,10 @@ async fn every_settlement_can_be_transactional() {
     };
     for (number, how) in [(1, modified(true, false)), (2, modified(true, true))] {
         let settling = transaction.modify(&mut receiver, &messages[number], how);
-        within("the settlement", settling).await.unwrap();
+        done("the settlement", settling).await;
     }
     let settling = transaction.reject(&mut receiver, &messages[3], Some(dead("no total")));
-    within("the settlement", settling).await.unwrap();
+    done("the settlement", settling).await;
     // A send is answered, and everything before it has arrived by then.
     let mut sender = peer.sender("orders").await;
     post(&transaction, &mut sender, message("new")).await;

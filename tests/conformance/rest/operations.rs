@@ -13,7 +13,9 @@ use servicebus_harness::azservicebus::ServiceBusMessage;
 use servicebus_harness::prelude::*;
 
 use super::http_client::{queue, topic};
-use crate::conformance::client::{bus, connect, connected, receive_one, receiver, start, within};
+use crate::conformance::client::{
+    bus, connect, connected, done, receive_one, receiver, sender, start,
+};
 
 const AT_ONCE: Option<Duration> = Some(Duration::ZERO);
 
@@ -179,16 +181,11 @@ async fn from_http_to_amqp() {
 #[tokio::test]
 async fn from_amqp_to_http() {
     let (servicebus, mut client) = connected(bus()).await;
-    let mut sender = client
-        .create_sender("orders", Default::default())
-        .await
-        .unwrap();
+    let mut sender = sender(&mut client, "orders").await;
     let mut message = ServiceBusMessage::new(&b"hello"[..]);
     message.set_message_id("m").unwrap();
     message.set_time_to_live(Duration::from_secs(90)).unwrap();
-    within("a send", sender.send_message(message))
-        .await
-        .unwrap();
+    done("a send", sender.send_message(message)).await;
 
     let orders = queue(&servicebus, "orders");
     let locked = orders

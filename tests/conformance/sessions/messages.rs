@@ -5,10 +5,9 @@
 use std::time::{Duration, SystemTime};
 
 use servicebus_harness::EventKind;
-use servicebus_harness::azservicebus::receiver::DeadLetterOptions;
 use servicebus_harness::azservicebus::{
     ServiceBusMessage, ServiceBusMessageState, ServiceBusPeekedMessage, ServiceBusReceiver,
-    ServiceBusReceiverOptions, SubQueue,
+    SubQueue,
 };
 use servicebus_harness::prelude::*;
 
@@ -18,7 +17,8 @@ use super::receiver::{
 };
 use super::{bus, cart};
 use crate::conformance::client::{
-    bodies, body, connected, dead_letters, refusal, send, sender, subscriber_with, within,
+    assert_refused, because, bodies, body, connected, dead_letters, done, of_sub_queue, send,
+    sender, subscriber_with,
 };
 
 #[tokio::test]
@@ -60,12 +60,11 @@ async fn a_deferred_message_is_received_by_the_session_holder() {
 
     let mut another = accept(&mut client, "carts", "2").await;
     let receiving = another.receive_deferred_messages(std::iter::once(1));
-    let error = refusal(within("the answer", receiving).await);
-    assert!(error.contains("404"), "{error}");
+    assert_refused(receiving, &["404"]).await;
     let mut receiver = accept(&mut client, "carts", "1").await;
     for delivery in 2..=3 {
         let receiving = receiver.receive_deferred_message(1);
-        let message = within("the deferred message", receiving).await.unwrap();
+        let message = done("the deferred message", receiving).await;
         let message = message.expect("it is deferred");
         assert_eq!(message.state(), ServiceBusMessageState::Deferred);
         assert_eq!(message.delivery_count(), Some(delivery));
@@ -84,13 +83,9 @@ async fn a_session_receiver_peeks_only_its_session() {
     let messages = [cart("1", "a"), cart("2", "b"), cart("1", "c")];
     send(&mut client, "carts", messages).await;
     let mut receiver = accept(&mut client, "carts", "1").await;
-    let peeked = within("a peek", receiver.peek_messages(10, None))
-        .await
-        .unwrap();
+    let peeked = done("a peek", receiver.peek_messages(10, None)).await;
     assert_eq!(numbers(&peeked), [1, 3]);
-    let peeked = within("a peek", receiver.peek_messages(10, Some(2)))
-        .await
-        .unwrap();
+    let peeked = done("a peek", receiver.peek_messages(10, Some(2))).await;
     assert_eq!(numbers(&peeked), [3]);
     assert_eq!(peeked[0].session_id(), Some("1"));
     assert_message_count!(servicebus.queue("carts"), active = 3, locked = 0).await;
@@ -103,12 +98,9 @@ async fn dead_letters_keep_their_session_id_and_need_no_session() {
     for session in ["1", "2"] {
         let mut receiver = accept(&mut client, "carts", session).await;
         let message = receive_one(&mut receiver).await;
-        let options = DeadLetterOptions {
-            dead_letter_reason: Some("Rejected".to_owned()),
-            ..DeadLetterOptions::default()
-        };
+        let options = because("Rejected");
         let settling = receiver.dead_letter_message(&message, options);
-        within("the settlement", settling).await.unwrap();
+        done("the settlement", settling).await;
         close(receiver).await;
     }
     let mut dead = dead_letters(&mut client, "carts").await;
@@ -145,13 +137,15 @@ async fn a_dead_lettered_session_message_unblocks_later_ones() {
 async fn a_session_queue_refuses_messages_without_a_session_id() {
     let (servicebus, mut client) = connected(bus()).await;
     let mut sender = sender(&mut client, "carts").await;
+    const NO_ID: &str =
+        "The SessionId was not set on a message, and it cannot be sent to the entity.";
     let stray = || ServiceBusMessage::new("stray");
-    expect_no_session_id(within("the outcome", sender.send_message(stray())).await);
+    assert_refused(sender.send_message(stray()), &[NO_ID]).await;
     let batch = [cart("1", "a"), stray()];
-    expect_no_session_id(within("the outcome", sender.send_messages(batch)).await);
+    assert_refused(sender.send_messages(batch), &[NO_ID]).await;
     let at = SystemTime::now() + Duration::from_secs(60);
     let scheduling = sender.schedule_message(stray(), at.into());
-    expect_no_session_id(within("the answer", scheduling).await);
+    assert_refused(scheduling, &[NO_ID]).await;
 
     let carts = servicebus.queue("carts");
     assert_message_count!(carts, active = 0, scheduled = 0, dead_letter = 0).await;
@@ -168,10 +162,7 @@ async fn a_session_subscription_dead_letters_a_message_without_a_session_id() {
     assert_message_count!(all, active = 2, dead_letter = 0).await;
     let by_cart = servicebus.subscription("steps", "by-cart");
     assert_message_count!(by_cart, active = 1, dead_letter = 1).await;
-    let options = ServiceBusReceiverOptions {
-        sub_queue: SubQueue::DeadLetter,
-        ..ServiceBusReceiverOptions::default()
-    };
+    let options = of_sub_queue(SubQueue::DeadLetter);
     let mut dead = subscriber_with(&mut client, "steps", "by-cart", options).await;
     expect_dead_for_want_of_id(&mut dead).await;
 }
@@ -196,7 +187,7 @@ async fn a_scheduled_message_joins_its_session_when_it_becomes_active() {
     let at = SystemTime::now() + Duration::from_secs(300);
     let messages = [cart("1", "a"), cart("2", "b"), cart("1", "c")];
     let scheduling = sender.schedule_messages(messages, at.into());
-    within("the numbers", scheduling).await.unwrap();
+    done("the numbers", scheduling).await;
     assert_message_count!(servicebus.queue("carts"), active = 0, scheduled = 3).await;
     let mut early = accept(&mut client, "carts", "1").await;
     receive_nothing(&mut early).await;
@@ -230,12 +221,6 @@ async fn a_reply_arrives_in_the_reply_to_session() {
     assert_eq!(body(&answer), "answer");
     assert_eq!(answer.reply_to_session_id(), None);
     complete(&mut answers, &answer).await;
-}
-
-fn expect_no_session_id<T>(outcome: Result<T, impl std::fmt::Debug>) {
-    let error = refusal(outcome);
-    let words = "The SessionId was not set on a message, and it cannot be sent to the entity.";
-    assert!(error.contains(words), "{error}");
 }
 
 /// Receives the one dead letter that has no session id.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use servicebus_harness::azservicebus::{ServiceBusReceivedMessage, ServiceBusSessionReceiver};
 
-use crate::conformance::client::{Client, bodies, within};
+use crate::conformance::client::{Client, bodies, done, within};
 use crate::conformance::observed::Shown;
 
 /// For asserting that nothing comes: the SDK waits that long before it says so.
@@ -17,17 +17,13 @@ pub(super) async fn accept(
     session: &str,
 ) -> ServiceBusSessionReceiver {
     let accepting = client.accept_session_for_queue(queue, session, Default::default());
-    within("the session", accepting)
-        .await
-        .expect("the session is accepted")
+    done("the session", accepting).await
 }
 
 /// A receiver of the next session of a queue.
 pub(super) async fn accept_next(client: &mut Client, queue: &str) -> ServiceBusSessionReceiver {
     let accepting = client.accept_next_session_for_queue(queue, Default::default());
-    within("a session", accepting)
-        .await
-        .expect("a session is accepted")
+    done("a session", accepting).await
 }
 
 /// A receiver of one session of a subscription.
@@ -39,16 +35,12 @@ pub(super) async fn accept_of_subscription(
 ) -> ServiceBusSessionReceiver {
     let accepting =
         client.accept_session_for_subscription(topic, subscription, session, Default::default());
-    within("the session", accepting)
-        .await
-        .expect("the session is accepted")
+    done("the session", accepting).await
 }
 
 /// Closes a receiver, which frees its session.
 pub(super) async fn close(receiver: ServiceBusSessionReceiver) {
-    within("the receiver's end", receiver.dispose())
-        .await
-        .expect("the receiver closes");
+    done("the receiver's end", receiver.dispose()).await;
 }
 
 /// Receives exactly one message.

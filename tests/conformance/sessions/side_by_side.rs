@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use super::receiver::{abandon, accept_next, close, complete, complete_all, receive, receive_one};
 use super::{bus, cart};
 use crate::conformance::client::{
-    body, connect, connect_with, connected, custom_endpoint, send, within,
+    body, connect, connect_with, connected, custom_endpoint, done, send, within,
 };
 
 const WORKERS: usize = 4;
@@ -66,7 +66,7 @@ async fn a_lost_waiting_receiver_keeps_no_session() {
             assert!(waiting.await.is_err(), "there is no session to accept");
         });
     });
-    within("the other client's end", vanishing).await.unwrap();
+    done("the other client's end", vanishing).await;
 
     let mut client = connect(&servicebus).await;
     send(&mut client, "carts", [cart("1", "late")]).await;

@@ -16,6 +16,7 @@ use servicebus_test_support::client::{Client, message, within};
 
 use super::bus_with;
 use super::peer::{commit, roll_back};
+use crate::conformance::client::done;
 
 /// Where replies go, in this client.
 const REPLY_TO: &str = "answers";
@@ -42,9 +43,7 @@ impl Node {
         let asking = transaction.post(&mut self.requests, request());
         let outcome = within("the request", asking).await;
         assert!(matches!(outcome, Ok(Outcome::Accepted(_))), "{outcome:?}");
-        within("the credit", self.replies.set_credit(1))
-            .await
-            .expect("the link is open");
+        done("the credit", self.replies.set_credit(1)).await;
         let reply = within("the reply", self.replies.recv::<Body<Value>>()).await;
         let reply = reply.expect("it is received");
         let Body::Value(AmqpValue(Value::Map(answer))) = reply.body() else {
