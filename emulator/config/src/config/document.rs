@@ -33,6 +33,10 @@ pub(crate) struct NamespaceBlock {
     pub(crate) emulator: EmulatorBlock,
 }
 
+/// The problem of a file with what packages for other languages send to the control API.
+const SHORT_FORM: &str = "this is a topology in short, which only the control API takes; a file has \
+    {\"UserConfig\":{\"Namespaces\":[{\"Name\":\"sbemulatorns\",\"Queues\":[{\"Name\":\"orders\"}]}]}}";
+
 /// Reads the tree of a file; parts of another structure are reported and left out.
 pub(crate) fn read<'a>(
     report: &Report<'a>,
@@ -40,6 +44,11 @@ pub(crate) fn read<'a>(
     default_tier: Tier,
 ) -> Option<Document> {
     let mut root = Object::of(report, tree, String::new())?;
+    let has = |key| tree.as_object().is_some_and(|root| root.get(key).is_some());
+    if !has("UserConfig") && (has("queues") || has("topics")) {
+        report.problem(&root.location, SHORT_FORM, None);
+        return None;
+    }
     // Editors use it to find the schema.
     root.string("$schema");
     let user = root.required_object("UserConfig");
