@@ -102,6 +102,18 @@ async fn clients_display_their_paths() {
 }
 
 #[tokio::test]
+async fn the_address_of_a_dead_letter_queue_is_that_of_a_client() {
+    let (servicebus, orders) = namespace_with_orders().await;
+    orders.send("hello").await;
+    orders.receive().await.dead_letter("Rejected", "").await;
+    let dead = servicebus.queue("orders/$deadletterqueue");
+    assert_eq!(dead.path(), orders.dead_letters().path());
+    assert_message_count!(dead, active = 1).await;
+    dead.receive().await.complete().await;
+    assert_empty!(dead).await;
+}
+
+#[tokio::test]
 async fn an_unknown_queue_error_lists_the_known_ones() {
     let topology = Topology::new()
         .queue(Queue::new("billing"))

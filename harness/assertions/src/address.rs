@@ -18,13 +18,15 @@ pub struct EntityAddress {
 }
 
 impl EntityAddress {
-    /// Creates the address of an entity.
-    pub fn new(kind: EntityKind, owner: String) -> Self {
-        Self {
+    /// Creates the address of an entity, or of a sub-queue of one: `orders/$DeadLetterQueue`.
+    pub fn new(kind: EntityKind, address: String) -> Self {
+        let (owner, below) = split(&address);
+        let entity = Self {
             kind,
-            path: owner.clone(),
-            owner,
-        }
+            path: owner.to_owned(),
+            owner: owner.to_owned(),
+        };
+        entity.sub_queue(below)
     }
 
     /// Parses an address in any case. An existing entity keeps its declared name; for another one, the most similar name
