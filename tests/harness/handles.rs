@@ -151,6 +151,16 @@ async fn a_refused_message_fails_with_the_reason() {
 }
 
 #[tokio::test]
+async fn an_error_has_the_tracking_id_only_in_its_condition() {
+    let (_servicebus, orders) = namespace_with_orders().await;
+    let refused = orders.accept_session("s-1").result().await.err().unwrap();
+    let condition = refused.condition().unwrap();
+    let tracked = &condition.description;
+    assert!(tracked.contains("TrackingId:"), "{tracked}");
+    assert!(!refused.to_string().contains("TrackingId"), "{refused}");
+}
+
+#[tokio::test]
 async fn a_lost_connection_is_reopened() {
     let (servicebus, orders) = namespace_with_orders().await;
     orders.send("before").await;

@@ -47,5 +47,5 @@ pub use report::{AssertionFailed, Evidence};
 pub use request::{MAX_WITHIN, RequestError};
 pub use selector::Selector;
 pub use servicebus_control_api::{Event, EventKind};
-pub use timeline::{Timeline, TitledTimeline, is_at, line};
+pub use timeline::{Timeline, TitledTimeline, is_at, line, without_tracking};
 pub use unfired::{near, unfired};

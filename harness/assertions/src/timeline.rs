@@ -10,8 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{Value, json};
 use servicebus_control_api as api;
 
-pub(crate) use display::without_tracking;
-pub use display::{TitledTimeline, line};
+pub use display::{TitledTimeline, line, without_tracking};
 pub(crate) use servicebus_control_api::{Event, EventKind};
 
 use crate::message::Message;

@@ -12,6 +12,8 @@ use fe2o3_amqp::{
     types::{definitions, primitives::Value},
 };
 
+use servicebus_assertions::without_tracking;
+
 use crate::{liveness::NamespaceEnded, text};
 
 /// The entity does not exist.
@@ -40,7 +42,10 @@ impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.description.as_str() {
             "" => f.write_str(&self.condition),
-            description => write!(f, "{}: {description}", self.condition),
+            description => {
+                let description = without_tracking(description);
+                write!(f, "{}: {description}", self.condition)
+            }
         }
     }
 }

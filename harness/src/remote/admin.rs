@@ -13,6 +13,7 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{Method, Request, StatusCode, header};
 use percent_encoding::{AsciiSet, utf8_percent_encode};
+use servicebus_assertions::without_tracking;
 use servicebus_broker::filter::Rule;
 use servicebus_config::{
     auth::{Key, sas},
@@ -282,7 +283,7 @@ fn refusal(status: StatusCode, path: &str, body: &str) -> Refusal {
     let error = read(body.as_bytes()).ok();
     let detail = error.as_ref().and_then(|error| text_of(error, "Detail"));
     let message = match detail.filter(|detail| !detail.is_empty()) {
-        Some(detail) => detail.to_owned(),
+        Some(detail) => without_tracking(detail).to_owned(),
         None => format!("{path} answered {body}"),
     };
     Refusal {

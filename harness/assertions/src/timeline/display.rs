@@ -177,7 +177,7 @@ fn details(event: &Event) -> Option<String> {
 }
 
 /// Removes the service's support details from an error: the ids and the time of the request.
-pub(crate) fn without_tracking(detail: &str) -> &str {
+pub fn without_tracking(detail: &str) -> &str {
     let cut = detail.split_once(" TrackingId:");
     cut.map_or(detail, |(text, _)| text)
 }
