@@ -6,12 +6,23 @@ use crate::{
     kind::Kind,
 };
 
+/// The message counts that a topic can have.
+const HELD_BY_TOPICS: [&str; 3] = ["scheduled", "transfer", "transfer_dead_letter"];
+
 impl Assertion {
     /// Returns why this cannot be asserted of an entity that exists: it does not support it.
     pub(crate) fn why_unsupported(&self, catalog: &Catalog) -> Option<String> {
         let (kind, path) = (self.address.kind(), self.address.owner_path());
-        if kind == EntityKind::Topic && self.address.is_owner() && self.kind.concerns_receivers() {
-            return Some(of_topic(path, catalog));
+        if kind == EntityKind::Topic && self.address.is_owner() {
+            let mut counts = self.counts.iter();
+            if self.kind.concerns_receivers() {
+                let why = "from which messages are received only through its subscriptions";
+                return Some(of_topic(path, why, catalog));
+            }
+            if counts.any(|(name, number)| *number > 0 && !HELD_BY_TOPICS.contains(name)) {
+                let why = "whose messages are kept by its subscriptions, except scheduled ones and those that could not be forwarded";
+                return Some(of_topic(path, why, catalog));
+            }
         }
         let declared = catalog.find(kind, path)?;
         let without_sessions = self.kind == Kind::SessionOrder && !declared.requires_session;
@@ -19,7 +30,7 @@ impl Assertion {
     }
 }
 
-fn of_topic(path: &str, catalog: &Catalog) -> String {
+fn of_topic(path: &str, why: &str, catalog: &Catalog) -> String {
     let names = catalog.of_kind(EntityKind::Subscription);
     let names = names.filter_map(|declared| topic_and_name(&declared.name));
     let own = names.filter(|(topic, _)| topic.eq_ignore_ascii_case(path));
@@ -28,9 +39,7 @@ fn of_topic(path: &str, catalog: &Catalog) -> String {
         true => "it has none".to_owned(),
         false => format!("it has {listed}"),
     };
-    format!(
-        "{path} is a topic, from which messages are received only through its subscriptions; assert it of one of them: {listed}"
-    )
+    format!("{path} is a topic, {why}; assert it of one of them: {listed}")
 }
 
 #[cfg(test)]
