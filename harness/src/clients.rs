@@ -259,7 +259,7 @@ impl SubQueueClient {
         observe(format!("receive from {self}"), rendered);
         match received {
             Ok(Some(received)) => Ok(received),
-            Ok(None) => Err(self.no_message_came(within).await),
+            Ok(None) => Err(self.nothing_came("no message arrived", within).await),
             Err(source) => Err(self.receive_error(source).await),
         }
     }

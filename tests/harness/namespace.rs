@@ -156,6 +156,7 @@ async fn work() {
     assert!(refused.contains("entity-disabled"), "{refused}");
     servicebus.clock().advance(SECOND).await;
     unchecked(&servicebus).await;
+    hints(&servicebus).await;
     surroundings(&servicebus);
     servicebus.stop().await;
 }
@@ -251,6 +252,34 @@ async fn unchecked(servicebus: &ServiceBus) {
         missing.contains("there is no queue \"ordres\""),
         "{missing}"
     );
+}
+
+/// Hints claim and advise nothing that needs the record or the clock of an emulator.
+async fn hints(servicebus: &ServiceBus) {
+    let orders = servicebus.queue("orders");
+    orders.dead_letters().purge().await;
+    orders.send("12").await;
+    orders.receive().await.abandon().await;
+    let empty = || orders.expect_empty().within(SECOND / 100);
+    let text = empty().await.unwrap_err().to_string();
+    assert!(!text.contains("hint: "), "{text}");
+
+    let reason = "TTLExpiredException";
+    orders.receive().await.dead_letter(reason, "").await;
+    let rejected = orders.expect_dead_lettered().reason("Rejected");
+    let text = rejected.within(SECOND / 100).await.unwrap_err().to_string();
+    let hint = "\nhint: the message expired; raise its time to live";
+    assert!(text.ends_with(hint), "{text}");
+    orders.dead_letters().purge().await;
+
+    let message = Message::from("later").message_id("o-18");
+    let number = orders.schedule(message, 600 * SECOND).await;
+    let text = empty().await.unwrap_err().to_string();
+    let (_, hint) = text
+        .split_once("\nhint: o-18 is scheduled and due in ")
+        .unwrap();
+    assert!(!hint.contains(';'), "{text}");
+    orders.cancel_scheduled(number).await;
 }
 
 #[test]

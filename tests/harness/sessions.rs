@@ -77,7 +77,10 @@ async fn the_next_session_has_the_oldest_message() {
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert_eq!(
         error.to_string(),
-        "carts: no session was available within 0.01 s; it holds 3 active"
+        "carts: no session was available within 0.01 s; it holds 3 active
+carts has 2 sessions
+  \"a\": 1 message, held by the test, no state
+  \"b\": 2 messages, held by the test, no state"
     );
     let next = carts.accept_next_session(MINUTE);
     let ((), next) = tokio::join!(carts.send(step("4", "c")), next);
@@ -104,6 +107,30 @@ async fn a_locked_session_cannot_be_accepted() {
         error.to_string().ends_with("the session was closed"),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn a_session_without_messages_names_the_others_and_their_holders() {
+    let (_servicebus, carts) = namespace_with_carts().await;
+    carts.send(step("1", "cart-8")).await;
+    let cart = carts.accept_session("cart-7").await;
+    let text = error_of(cart.receive_within(SHORT)).await;
+    let expected =
+        "carts: no message of the session \"cart-7\" arrived within 0.01 s; it holds 1 active
+carts has 2 sessions
+  \"cart-7\": 0 messages, held by the test, no state
+  \"cart-8\": 1 message, ";
+    assert_eq!(text, format!("{expected}free, no state"));
+    let failed = carts.expect_completed().within(SHORT).await;
+    assert_fails("a_message_of_a_session_that_no_receiver_holds", failed);
+
+    let _other = carts.accept_session("cart-8").await;
+    let text = error_of(cart.receive_within(SHORT)).await;
+    assert_eq!(text, format!("{expected}held by the test, no state"));
+    let failed = carts.expect_completed().within(SHORT).await;
+    let text = failed.unwrap_err().to_string();
+    let hint = "hint: 1 was never received, although the test holds its session \"cart-8\"";
+    assert!(text.ends_with(hint), "{text}");
 }
 
 #[tokio::test]

@@ -284,16 +284,25 @@ impl Report {
         let catalog = namespace.catalog().await.unwrap_or_default();
         let messages = namespace.messages(owner).await;
         let dead_letters = namespace.messages(dead_letter_queue.path()).await;
+        let declared = catalog.find(address.kind(), owner).cloned();
+        let sessions = match &declared {
+            Some(declared) if declared.requires_session => namespace.sessions(owner).await,
+            _ => Ok(Vec::new()),
+        };
+        let sessions = sessions.unwrap_or_default().into_iter();
         Self {
             subject: address.path().to_owned(),
             owner: owner.to_owned(),
-            declared: catalog.find(address.kind(), owner).cloned(),
+            declared,
             messages: messages.unwrap_or_default(),
             dead_letters: dead_letters.unwrap_or_default(),
             dead_letter_queue: dead_letter_queue.path().to_owned(),
             timeline: namespace.timeline(owner, false).await.unwrap_or_default(),
             shows_dead_letters: !address.is_owner(),
             sessions: Vec::new(),
+            holders: sessions
+                .filter_map(|session| Some((session.session_id, session.holder?)))
+                .collect(),
             examined: Vec::new(),
             which: Selector::default(),
             receivers: namespace.receivers(owner).await.ok(),

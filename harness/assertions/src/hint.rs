@@ -33,6 +33,8 @@ const LASTING: [&str; 3] = [
     "amqp:not-allowed",
     "com.microsoft:entity-disabled",
 ];
+/// The largest number of held sessions in a hint.
+const NAMED: usize = 3;
 /// The dead-letter reason of expired messages.
 pub(crate) const EXPIRED: &str = "TTLExpiredException";
 
@@ -94,7 +96,9 @@ pub(crate) fn receiving(report: &Report) -> Option<String> {
 
 /// Explains messages that were not completed, maybe because the receiver was too late.
 pub(crate) fn completing(report: &Report) -> Option<String> {
-    settled_too_late(report).or_else(|| receiving(report))
+    settled_too_late(report)
+        .or_else(|| received_and_deleted(report))
+        .or_else(|| receiving(report))
 }
 
 /// Explains why no client receives.
@@ -123,7 +127,8 @@ pub(crate) fn expiry(report: &Report) -> Option<String> {
         let left = message.expires_at?.duration_since(SystemTime::now()).ok()?;
         let id = message.message_id.as_deref()?;
         let left = text::rounded_seconds(left);
-        Some(format!("{id} has {left} to live; advance the clock"))
+        let advice = advice(report);
+        Some(format!("{id} has {left} to live{advice}"))
     };
     nothing_sent(report).or_else(|| report.selected().find_map(still))
 }
@@ -254,6 +259,21 @@ fn settled_too_late(report: &Report) -> Option<String> {
     ))
 }
 
+/// Explains a message that its client could not complete, because the delivery deleted it.
+fn received_and_deleted(report: &Report) -> Option<String> {
+    let mut events = report.timeline.events().iter();
+    let deleted = events.rfind(|event| {
+        event.kind == EventKind::ReceivedAndDeleted
+            && is_at(event, &report.subject)
+            && report.which.is_named(event.message_id.as_deref())
+    })?;
+    let id = deleted.message_id.as_deref()?;
+    let client = deleted.client.as_deref().unwrap_or("a client");
+    Some(format!(
+        "{client} received {id} in mode receive-and-delete, in which nothing is completed; assert that it was delivered"
+    ))
+}
+
 /// Explains that a client attached to an entity that does not exist.
 fn missing_entity(report: &Report) -> Option<String> {
     let events = report.timeline.events().iter().rev();
@@ -322,6 +342,9 @@ fn untrusted_certificate(report: &Report) -> Option<String> {
 }
 
 fn expired(report: &Report, message: &Message) -> String {
+    if !report.has_record() {
+        return "the message expired; raise its time to live".to_owned();
+    }
     let deliveries = count_events(&report.timeline, message, &EventKind::Delivered);
     let locked = count_events(&report.timeline, message, &EventKind::LockExpired) > 0;
     let before = match deliveries {
@@ -352,15 +375,22 @@ fn other_reason(message: &Message, wanted: &ExpectedDeadLetter) -> String {
     }
 }
 
+/// Advises to advance the clock, which only an emulator has, as the record.
+fn advice(report: &Report) -> &'static str {
+    match report.has_record() {
+        true => "; advance the clock",
+        false => "",
+    }
+}
+
 /// Explains a message that no receiver gets, because it is scheduled or deferred.
 fn unavailable(report: &Report, message: &Message) -> Option<String> {
     let id = message.message_id.as_deref()?;
     match message.state {
         MessageState::Scheduled => {
             let wait = due_in(message)?;
-            Some(format!(
-                "{id} is scheduled and due in {wait}; advance the clock"
-            ))
+            let advice = advice(report);
+            Some(format!("{id} is scheduled and due in {wait}{advice}"))
         }
         MessageState::Deferred if !report.is_locked(message) => {
             let number = message.sequence_number;
@@ -375,14 +405,14 @@ fn unavailable(report: &Report, message: &Message) -> Option<String> {
 /// Explains a message that is still in its queue.
 fn waiting(report: &Report, message: &Message) -> Option<String> {
     let unavailable = unavailable(report, message);
-    if unavailable.is_some() {
+    if unavailable.is_some() || !report.has_record() {
         return unavailable;
     }
     let id = message.message_id.as_deref()?;
     let limit = report.declared.as_ref()?.max_delivery_count?;
     let delivered = count_events(&report.timeline, message, &EventKind::Delivered);
     if delivered == 0 {
-        return Some(never_received(report, id));
+        return Some(never_received(report, message, id));
     }
     let counted = message.delivery_count;
     let state = match report.is_locked(message) {
@@ -395,26 +425,36 @@ fn waiting(report: &Report, message: &Message) -> Option<String> {
 }
 
 /// Explains a message that no receiver has taken, by the record and the receivers.
-fn never_received(report: &Report, id: &str) -> String {
+fn never_received(report: &Report, message: &Message, id: &str) -> String {
+    if let Some(why) = session_holders(report, message) {
+        return format!("{id} was never received{why}");
+    }
     if let Some(why) = connecting(report) {
         return format!("{id} was never received: {why}");
     }
-    let receivers = report.receivers.as_deref();
+    let (receivers, owner) = (report.receivers.as_deref(), &report.owner);
     match receivers {
-        Some([]) => format!(
-            "{id} was never received: no client is attached to {}",
-            report.owner
-        ),
+        Some([]) => format!("{id} was never received: no client is attached to {owner}"),
         Some(receivers) => {
             let names = receivers.iter().map(|receiver| receiver.client.as_str());
             let names = Vec::from_iter(names).join(", ");
-            format!(
-                "{id} was never received, although {names} receives from {}",
-                report.owner
-            )
+            format!("{id} was never received, although {names} receives from {owner}")
         }
         None => format!("{id} was never received"),
     }
+}
+
+/// Explains from the sessions that receivers hold why none gets a message.
+fn session_holders(report: &Report, message: &Message) -> Option<String> {
+    let session = message.session_id.as_deref()?;
+    let mut held = report.holders.iter();
+    if let Some((_, holder)) = held.find(|(held, _)| held == session) {
+        return Some(format!(", although {holder} holds its session {session:?}"));
+    }
+    let held = report.holders.iter().take(NAMED);
+    let held = held.map(|(held, holder)| format!("{holder} holds {held:?}"));
+    let held = Vec::from_iter(held).join(", ");
+    (!held.is_empty()).then(|| format!(": no receiver holds its session {session:?}; {held}"))
 }
 
 /// Explains an empty queue whose messages expired and were dropped.

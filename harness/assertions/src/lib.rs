@@ -43,7 +43,7 @@ pub use matcher::{Predicate, Text, contains, matches};
 pub use message::{Message, MessageState, summary};
 pub use namespace::{BoxFuture, Namespace, TEST_CLIENT, not_idle};
 pub use property::PropertyValue;
-pub use report::{AssertionFailed, Evidence};
+pub use report::{AssertionFailed, Evidence, listing};
 pub use request::{MAX_WITHIN, RequestError};
 pub use selector::Selector;
 pub use servicebus_control_api::{Event, EventKind};

@@ -101,6 +101,8 @@ pub(crate) struct Report {
     pub shows_dead_letters: bool,
     /// The sessions, with the events of the asserted one.
     pub sessions: Vec<String>,
+    /// The sessions that receivers hold, each with its holder.
+    pub holders: Vec<(String, String)>,
     /// The checked messages of the record, with the results; they may be gone by now.
     pub examined: Vec<String>,
     /// The messages of the assertion, which are shown first.
@@ -298,7 +300,7 @@ pub(crate) fn due_in(message: &Message) -> Option<String> {
 }
 
 /// Lists sessions.
-pub(crate) fn listing(path: &str, sessions: &[Session]) -> String {
+pub fn listing(path: &str, sessions: &[Session]) -> String {
     if sessions.is_empty() {
         return format!("{path} has no sessions");
     }

@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, time::Duration};
 
+use servicebus_assertions::listing;
 use servicebus_control_api::{Event, Timeline};
 
 use super::SubQueueClient;
@@ -101,10 +102,15 @@ impl SubQueueClient {
             .await
     }
 
-    pub(crate) async fn no_message_came(&self, within: Duration) -> Error {
+    /// Returns the error for something that did not come in time, with the messages and the holders of the sessions.
+    pub(crate) async fn nothing_came(&self, what: &str, within: Duration) -> Error {
         let counts = self.try_counts().await.unwrap_or_default();
         let within = text::seconds(within);
-        let sentence = format!("{self}: no message arrived within {within}; it holds {counts}");
+        let mut sentence = format!("{self}: {what} within {within}; it holds {counts}");
+        let sessions = self.try_sessions().await.unwrap_or_default();
+        if !sessions.is_empty() {
+            sentence += &format!("\n{}", listing(self.path(), &sessions));
+        }
         self.error(ErrorKind::Timeout, sentence)
     }
 }

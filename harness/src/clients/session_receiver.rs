@@ -24,7 +24,6 @@ use crate::{
     connections::Connections,
     error::amqp::{AmqpError, SESSION_CANNOT_BE_LOCKED, SESSION_LOCK_LOST, TIMEOUT},
     error::{Error, ErrorKind},
-    text,
 };
 
 /// A session that the test holds: it receives the session's messages in order, and no other receiver does.
@@ -70,12 +69,7 @@ impl SubQueueClient {
             match self.accepted(None, within).await {
                 Ok(accepted) => Ok(SessionReceiver::new(self.clone(), accepted)),
                 Err(source) if source.is(TIMEOUT) => {
-                    let counts = self.try_counts().await.unwrap_or_default();
-                    let within = text::seconds(within);
-                    let sentence = format!(
-                        "{self}: no session was available within {within}; it holds {counts}"
-                    );
-                    Err(self.error(ErrorKind::Timeout, sentence))
+                    Err(self.nothing_came("no session was available", within).await)
                 }
                 Err(source) => Err(self.not_accepted(source).await),
             }
@@ -196,7 +190,10 @@ impl SessionReceiver {
                 let client = self.client.clone();
                 Ok(LockedMessage::new(client, hold, incoming.message))
             }
-            Ok(None) => Err(self.client.no_message_came(within).await),
+            Ok(None) => {
+                let what = format!("no message of the session {:?} arrived", self.id);
+                Err(self.client.nothing_came(&what, within).await)
+            }
             Err(source) => Err(self.client.receive_error(source).await),
         }
     }
