@@ -6,7 +6,7 @@ use std::time::Duration;
 use azservicebus::{ServiceBusClient, ServiceBusClientOptions, ServiceBusRetryOptions};
 use servicebus_harness::{assertion::AssertionFailed, prelude::*};
 
-use crate::harness::{namespace_with_order, namespace_with_orders, orders};
+use crate::harness::{error_of, namespace_with_order, namespace_with_orders, orders};
 use servicebus_test_support::{client::Client, normalised::normalised};
 
 /// Long enough for everything that has happened before the assertion.
@@ -86,6 +86,11 @@ async fn a_misspelled_entity_name_of_a_client_is_quoted() {
     let orders = servicebus.queue("orders");
     let expectation = orders.expect_completed().within(SHORT);
     assert_fails("misspelt_queue_of_a_client", expectation.await);
+    let other = servicebus.queue("invoices");
+    error_of(other.receive()).await;
+    let text = orders.expect_completed().within(SHORT).await;
+    let text = text.unwrap_err().to_string();
+    assert!(!text.contains("invoices"), "{text}");
     let expectation = orders.expect_attached().within(SHORT);
     assert_fails("misspelt_queue_of_a_receiver", expectation.await);
 }

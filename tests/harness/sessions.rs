@@ -284,6 +284,9 @@ async fn session_operations_need_sessions() {
         error.contains("a queue or subscription with RequiresSession"),
         "{error}"
     );
+    let error = plain.expect_session_state("a").within(SHORT).await;
+    let error = error.unwrap_err().to_string();
+    assert!(error.ends_with("its RequiresSession is false"), "{error}");
     let carts = servicebus.queue("carts");
     let error = error_of(carts.receive_within(SHORT)).await;
     assert!(error.contains("non-sessionful message receiver"), "{error}");

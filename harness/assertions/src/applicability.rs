@@ -25,7 +25,8 @@ impl Assertion {
             }
         }
         let declared = catalog.find(kind, path)?;
-        let without_sessions = self.kind == Kind::SessionOrder && !declared.requires_session;
+        let needs_sessions = matches!(self.kind, Kind::SessionOrder | Kind::SessionState);
+        let without_sessions = needs_sessions && !declared.requires_session;
         without_sessions.then(|| format!("{path} has no sessions: its RequiresSession is false"))
     }
 }
@@ -83,12 +84,14 @@ mod tests {
     }
 
     #[test]
-    fn session_order_is_refused_without_sessions() {
-        let orders = EntityAddress::new(EntityKind::Queue, "orders".to_owned());
-        let refused = applicability(Kind::SessionOrder, orders);
-        assert_eq!(
-            refused.as_deref(),
-            Some("orders has no sessions: its RequiresSession is false")
-        );
+    fn session_assertions_are_refused_without_sessions() {
+        for kind in [Kind::SessionOrder, Kind::SessionState] {
+            let orders = EntityAddress::new(EntityKind::Queue, "orders".to_owned());
+            let refused = applicability(kind, orders);
+            assert_eq!(
+                refused.as_deref(),
+                Some("orders has no sessions: its RequiresSession is false")
+            );
+        }
     }
 }

@@ -182,6 +182,7 @@ from! {
         RemoteDetachedWithError => Self::refused,
         SessionStopped => Self::session_stopped
     }
+    IllegalLinkStateError { SessionStopped => Self::session_stopped }
     SendError { LinkStateError => Self::from, Detached => Self::from }
     RecvError { LinkStateError => Self::from }
 }
@@ -189,11 +190,5 @@ from! {
 impl From<DetachError> for AmqpError {
     fn from(error: DetachError) -> Self {
         LinkStateError::from(error).into()
-    }
-}
-
-impl From<IllegalLinkStateError> for AmqpError {
-    fn from(error: IllegalLinkStateError) -> Self {
-        Self::Protocol(error.to_string())
     }
 }
