@@ -83,9 +83,7 @@ fn settle_modes_are_echoed_as_asked() {
                 fields[3] = snd.map_or(Value::Null, Value::Ubyte);
                 fields[4] = rcv.map_or(Value::Null, Value::Ubyte);
                 peer.frame(0, ATTACH, &fields);
-                let Event::Attach { link, attach } = peer.event() else {
-                    panic!("no attach");
-                };
+                let (link, attach) = peer.attached();
                 assert_eq!(
                     attach.sender_settle_mode(),
                     match snd {
@@ -149,12 +147,7 @@ fn a_late_answer_loses_neither_transfers_nor_credit() {
     let mut peer = Peer::new();
     let (sender, _) = peer.ask("s", 0, SENDER);
     let (receiver, _) = peer.ask("r", 1, RECEIVER);
-    peer.send(&performative(
-        0,
-        TRANSFER,
-        &transfer(0, Some(0), false, false),
-        b"early",
-    ));
+    peer.transfer(&transfer(0, Some(0), false, false), b"early");
     peer.frame(0, FLOW, &credit_flow(1, 0, 7));
     let events = peer.events();
     assert!(matches!(&events[..], [Event::Transfer(early)] if early.payload == b"early"[..]));
@@ -228,9 +221,7 @@ fn only_the_session_filter_is_rewritten_in_an_answer() {
             ATTACH,
             &attach_between("n", 0, RECEIVER, from, target("t")),
         );
-        let Event::Attach { link, attach } = peer.event() else {
-            panic!("no attach");
-        };
+        let (link, attach) = peer.attached();
         assert_eq!(attach.filter(SESSION_FILTER), Some(&requested));
         assert_eq!(attach.filter("none"), None);
         let reply = AttachReply {
@@ -263,9 +254,7 @@ fn unusual_attach_encodings_are_decoded() {
         (Value::Int(3), uint(2)),
     ]));
     peer.frame(0, ATTACH, &fields);
-    let Event::Attach { link, attach } = peer.event() else {
-        panic!("no attach");
-    };
+    let (link, attach) = peer.attached();
     assert_eq!(attach.name(), long);
     assert_eq!(attach.address(), None);
     assert_eq!(attach.property("com.microsoft:timeout"), Some(&uint(5000)));
@@ -285,9 +274,7 @@ fn an_attach_with_an_empty_list_and_a_null_terminus_is_decoded() {
     ]
     .concat();
     peer.send(&framed(0, 0, &body));
-    let Event::Attach { link, attach } = peer.event() else {
-        panic!("no attach");
-    };
+    let (link, attach) = peer.attached();
     assert_eq!(
         (attach.source_address(), attach.target_address()),
         (None, None)
@@ -308,9 +295,7 @@ fn a_coordinator_target_is_recognized_and_echoed() {
     let coordinator = composite(0x30, vec![]);
     let fields = attach_between("tx", 0, SENDER, source("s", None), coordinator.clone());
     peer.frame(0, ATTACH, &fields);
-    let Event::Attach { link, attach } = peer.event() else {
-        panic!("no attach");
-    };
+    let (link, attach) = peer.attached();
     assert!(attach.is_coordinator());
     assert_eq!(attach.address(), None);
     peer.accept(link);

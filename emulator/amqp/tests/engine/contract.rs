@@ -10,7 +10,7 @@ use fe2o3_amqp_types::performatives::{
 use fe2o3_amqp_types::sasl::{SaslInit, SaslMechanisms, SaslOutcome};
 use serde_amqp::primitives::Symbol;
 use serde_amqp::serde::{Deserialize, Serialize};
-use servicebus_amqp::{AttachReply, Config, DeliveryNumber, Event, LinkId, Outcome};
+use servicebus_amqp::{AttachReply, Config, Event, LinkId, Outcome};
 
 use crate::peer::*;
 
@@ -81,9 +81,7 @@ fn receiver() -> (Peer, LinkId) {
     write(&mut peer, 0, &begin());
     write(&mut peer, 0, &attach_as(Role::Receiver, 0));
     assert!(matches!(peer.event(), Event::Opened(_)));
-    let Event::Attach { link, .. } = peer.event() else {
-        panic!("no attach");
-    };
+    let (link, _) = peer.attached();
     peer.connection.accept_attach(link, AttachReply::default());
     (peer, link)
 }
@@ -126,14 +124,7 @@ fn flow_transfer_and_disposition_decode_in_the_types_of_fe2o3() {
         properties: None,
     };
     write(&mut peer, 0, &flow);
-    assert!(matches!(
-        peer.event(),
-        Event::Credit {
-            credit: 5,
-            drain: true,
-            ..
-        }
-    ));
+    assert_eq!(peer.credited(), (5, true));
     peer.deliver(link, 3, false).unwrap();
     peer.connection.drained(link);
     let frames = peer.frames();
@@ -153,8 +144,7 @@ fn flow_transfer_and_disposition_decode_in_the_types_of_fe2o3() {
     };
     write(&mut peer, 0, &disposition);
     assert!(matches!(peer.event(), Event::Settle(_)));
-    peer.connection
-        .settle(link, DeliveryNumber(0), Outcome::Accepted);
+    peer.accept_settlement(link, 0);
     let ours: Disposition = read(&peer.only());
     assert!(ours.settled && matches!(ours.state, Some(DeliveryState::Accepted(_))));
 }

@@ -37,15 +37,12 @@ fn sends_are_answered_in_ranges() {
     let one = peer.link("1", 0, SENDER);
     let two = peer.link("2", 1, SENDER);
     for id in 0..5 {
-        peer.connection
-            .outcome(one, DeliveryNumber(id), Outcome::Accepted);
+        peer.accept_send(one, id);
         // An owner that looks how much there is to write ends no range.
         assert_eq!(peer.connection.output_len(), 0);
     }
-    peer.connection
-        .outcome(two, DeliveryNumber(5), Outcome::Accepted);
-    peer.connection
-        .outcome(two, DeliveryNumber(7), Outcome::Accepted);
+    peer.accept_send(two, 5);
+    peer.accept_send(two, 7);
     let rejected = Outcome::from(an_error());
     peer.connection.outcome(two, DeliveryNumber(8), rejected);
     let frames = peer.frames();
@@ -77,8 +74,7 @@ fn a_range_wraps_with_the_ids() {
     let mut peer = Peer::new();
     let link = peer.link("1", 0, SENDER);
     for id in [u32::MAX - 1, u32::MAX, 0, 1] {
-        peer.connection
-            .outcome(link, DeliveryNumber(id), Outcome::Accepted);
+        peer.accept_send(link, id);
     }
     assert_eq!(peer.only().fields[1..3], [uint(u32::MAX - 1), uint(1)]);
 }
@@ -88,18 +84,16 @@ fn a_transfer_flushes_the_outcomes_collected_before_it() {
     let mut peer = Peer::new();
     let receiver = peer.receiver(5);
     let sender = peer.link("s", 1, SENDER);
-    peer.connection
-        .outcome(sender, DeliveryNumber(0), Outcome::Accepted);
+    peer.accept_send(sender, 0);
     peer.deliver(receiver, 1, true);
-    peer.connection
-        .outcome(sender, DeliveryNumber(1), Outcome::Accepted);
+    peer.accept_send(sender, 1);
     assert_eq!(codes(&peer.frames()), [DISPOSITION, TRANSFER, DISPOSITION]);
 }
 
 #[test]
 fn an_unsettled_disposition_is_answered_when_the_owner_settles() {
     let (mut peer, link) = receiver_with(3);
-    peer.frame(0, DISPOSITION, &disposition(1, 1, false, accepted()));
+    peer.dispose(1, 1, false, accepted());
     let settled_by_peer = settlements(&mut peer);
     assert_eq!(numbers(&settled_by_peer), [1]);
     assert_eq!(
@@ -112,42 +106,35 @@ fn an_unsettled_disposition_is_answered_when_the_owner_settles() {
     );
     assert_eq!(settled_by_peer[0].outcome, Outcome::Accepted);
     // Said again before the answer: one answer is enough.
-    peer.frame(0, DISPOSITION, &disposition(1, 1, false, accepted()));
+    peer.dispose(1, 1, false, accepted());
     assert!(peer.events().is_empty() && peer.frames().is_empty());
-    peer.connection
-        .settle(link, DeliveryNumber(1), Outcome::Accepted);
+    peer.accept_settlement(link, 1);
     let reply = peer.only();
     assert_eq!(
         reply.fields[..4],
         [Value::Bool(SENDER), uint(1), uint(1), Value::Bool(true)]
     );
     assert_eq!(reply.fields[4], accepted());
-    peer.connection
-        .settle(link, DeliveryNumber(1), Outcome::Accepted);
+    peer.accept_settlement(link, 1);
     assert!(peer.frames().is_empty(), "it has been forgotten");
 }
 
 #[test]
 fn a_settled_disposition_is_not_answered() {
     let (mut peer, link) = receiver_with(2);
-    peer.frame(
-        0,
-        DISPOSITION,
-        &disposition(0, 0, true, composite(0x26, vec![])),
-    );
+    peer.dispose(0, 0, true, composite(0x26, vec![]));
     let settled_by_peer = settlements(&mut peer);
     assert!(settled_by_peer[0].settled);
     assert_eq!(settled_by_peer[0].outcome, Outcome::Released);
     peer.connection
         .settle(link, DeliveryNumber(0), Outcome::Released);
-    peer.frame(0, DISPOSITION, &disposition(0, 0, true, accepted()));
+    peer.dispose(0, 0, true, accepted());
     assert!(peer.events().is_empty() && peer.frames().is_empty());
     // First an outcome, then its end, without waiting for ours.
-    peer.frame(0, DISPOSITION, &disposition(1, 1, false, accepted()));
-    peer.frame(0, DISPOSITION, &disposition(1, 1, true, accepted()));
+    peer.dispose(1, 1, false, accepted());
+    peer.dispose(1, 1, true, accepted());
     assert_eq!(numbers(&settlements(&mut peer)), [1]);
-    peer.connection
-        .settle(link, DeliveryNumber(1), Outcome::Accepted);
+    peer.accept_settlement(link, 1);
     assert!(peer.frames().is_empty());
 }
 
@@ -187,11 +174,7 @@ fn every_outcome_of_a_disposition_is_decoded() {
     ];
     let (mut peer, _) = receiver_with(4);
     for (id, (state, outcome)) in cases.into_iter().enumerate() {
-        peer.frame(
-            0,
-            DISPOSITION,
-            &disposition(id as u32, id as u32, false, state),
-        );
+        peer.dispose(id as u32, id as u32, false, state);
         assert_eq!(settlements(&mut peer)[0].outcome, outcome);
     }
 }
@@ -200,13 +183,13 @@ fn every_outcome_of_a_disposition_is_decoded() {
 fn a_disposition_without_an_outcome_has_no_effect() {
     let (mut peer, _) = receiver_with(2);
     let received = composite(0x23, vec![uint(0), Value::Ulong(0)]);
-    peer.frame(0, DISPOSITION, &disposition(0, 0, false, received));
-    peer.frame(0, DISPOSITION, &disposition(0, 0, false, Value::Null));
+    peer.dispose(0, 0, false, received);
+    peer.dispose(0, 0, false, Value::Null);
     assert!(peer.events().is_empty() && peer.frames().is_empty());
-    peer.frame(0, DISPOSITION, &disposition(0, 0, true, Value::Null));
+    peer.dispose(0, 0, true, Value::Null);
     assert_eq!(settlements(&mut peer)[0].outcome, Outcome::Released);
     let transactional = composite(0x34, vec![binary(b"tx"), accepted()]);
-    peer.frame(0, DISPOSITION, &disposition(1, 1, false, transactional));
+    peer.dispose(1, 1, false, transactional);
     let settled_by_peer = settlements(&mut peer);
     assert_eq!(settled_by_peer[0].transaction.as_deref(), Some(&b"tx"[..]));
     assert_eq!(settled_by_peer[0].outcome, Outcome::Accepted);
@@ -215,10 +198,9 @@ fn a_disposition_without_an_outcome_has_no_effect() {
 #[test]
 fn a_range_over_all_ids_settles_the_unsettled_deliveries() {
     let (mut peer, link) = receiver_with(5);
-    peer.connection
-        .settle(link, DeliveryNumber(2), Outcome::Accepted);
+    peer.accept_settlement(link, 2);
     peer.frames();
-    peer.frame(0, DISPOSITION, &disposition(0, u32::MAX, true, accepted()));
+    peer.dispose(0, u32::MAX, true, accepted());
     assert_eq!(numbers(&settlements(&mut peer)), [0, 1, 3, 4]);
     assert!(peer.frames().is_empty());
 }
@@ -226,10 +208,9 @@ fn a_range_over_all_ids_settles_the_unsettled_deliveries() {
 #[test]
 fn a_disposition_for_an_unknown_delivery_is_a_lost_lock() {
     let (mut peer, link) = receiver_with(5);
-    peer.connection
-        .settle(link, DeliveryNumber(2), Outcome::Accepted);
+    peer.accept_settlement(link, 2);
     peer.frames();
-    peer.frame(0, DISPOSITION, &disposition(0, 7, false, accepted()));
+    peer.dispose(0, 7, false, accepted());
     assert_eq!(numbers(&settlements(&mut peer)), [0, 1, 3, 4]);
     let frames = peer.frames();
     let ranges: Vec<_> = frames.iter().map(|f| f.fields[1..3].to_vec()).collect();
@@ -251,7 +232,7 @@ fn an_unknown_delivery_is_refused_with_the_error_of_the_owner() {
     let (mut peer, link) = receiver_with(1);
     peer.connection
         .refuse_unknown(link, "x:lost", "It is lost.");
-    peer.frame(0, DISPOSITION, &disposition(7, 7, false, accepted()));
+    peer.dispose(7, 7, false, accepted());
     let answer = peer.only();
     let (_, fields) = described_list(&answer.fields[4]);
     let refusal = refusal_of(&fields[0]);
@@ -263,11 +244,10 @@ fn an_unknown_delivery_is_refused_with_the_error_of_the_owner() {
 fn answers_for_unknown_deliveries_are_bounded() {
     let (mut peer, link) = receiver_with(100);
     for id in (0..100).step_by(2) {
-        peer.connection
-            .settle(link, DeliveryNumber(id), Outcome::Accepted);
+        peer.accept_settlement(link, id);
     }
     peer.frames();
-    peer.frame(0, DISPOSITION, &disposition(0, 99, false, accepted()));
+    peer.dispose(0, 99, false, accepted());
     assert_eq!(settlements(&mut peer).len(), 50);
     assert_eq!(peer.frames().len(), 8);
 }
@@ -284,7 +264,7 @@ fn a_disposition_in_the_sender_role_is_ignored() {
 #[test]
 fn settlements_are_answered_in_ranges_of_one_outcome() {
     let (mut peer, link) = receiver_with(6);
-    peer.frame(0, DISPOSITION, &disposition(0, 5, false, accepted()));
+    peer.dispose(0, 5, false, accepted());
     let settled_by_peer = settlements(&mut peer);
     for settlement in &settled_by_peer {
         let outcome = match settlement.delivery.0 {
@@ -306,8 +286,7 @@ fn settlements_are_answered_in_ranges_of_one_outcome() {
 fn a_delivery_of_another_link_cannot_be_settled() {
     let (mut peer, _) = receiver_with(1);
     let other = peer.link("other", 1, RECEIVER);
-    peer.connection
-        .settle(other, DeliveryNumber(0), Outcome::Accepted);
+    peer.accept_settlement(other, 0);
     assert!(peer.frames().is_empty());
 }
 
@@ -319,14 +298,14 @@ fn deliveries_are_dropped_when_the_handle_of_their_link_is_reused() {
     peer.frames();
     peer.ask("again", 0, RECEIVER);
     let accepted = composite(0x24, vec![]);
-    peer.frame(0, DISPOSITION, &disposition(0, 0, true, accepted));
+    peer.dispose(0, 0, true, accepted);
     assert_eq!(settlements(&mut peer), []);
 }
 
 #[test]
 fn a_delivery_confirmed_unsettled_may_be_settled_again() {
     let (mut peer, link) = receiver_with(2);
-    peer.frame(0, DISPOSITION, &disposition(0, 1, false, accepted()));
+    peer.dispose(0, 1, false, accepted());
     assert_eq!(numbers(&settlements(&mut peer)), [0, 1]);
     for id in 0..2 {
         peer.connection
@@ -336,11 +315,10 @@ fn a_delivery_confirmed_unsettled_may_be_settled_again() {
     let answer = peer.only();
     assert_eq!(answer.fields[..3], range);
     assert_eq!(answer.fields[3], Value::Bool(false));
-    peer.connection
-        .settle(link, DeliveryNumber(0), Outcome::Accepted);
+    peer.accept_settlement(link, 0);
     assert_eq!(peer.only().fields[3], Value::Bool(true));
     // The one that is settled is gone, the other one can be stated anew.
-    peer.frame(0, DISPOSITION, &disposition(1, 1, true, accepted()));
+    peer.dispose(1, 1, true, accepted());
     assert_eq!(numbers(&settlements(&mut peer)), [1]);
     peer.connection
         .confirm_unsettled(link, DeliveryNumber(1), Outcome::Accepted);
@@ -353,8 +331,7 @@ fn outcomes_are_sent_twice_to_clients_that_need_it() {
     let sender = peer.link("s", 0, SENDER);
     peer.connection.repeat_outcomes();
     for id in 0..2 {
-        peer.connection
-            .outcome(sender, DeliveryNumber(id), Outcome::Accepted);
+        peer.accept_send(sender, id);
     }
     let frames = peer.frames();
     let settled_by_peer: Vec<_> = frames.iter().map(|frame| &frame.fields[1..]).collect();
@@ -425,13 +402,11 @@ fn outcomes_are_sent_only_on_attached_sender_links() {
     let mut peer = Peer::new();
     let sender = peer.link("s", 1, SENDER);
     let receiver = peer.receiver(5);
-    peer.connection
-        .outcome(receiver, DeliveryNumber(0), Outcome::Accepted);
+    peer.accept_send(receiver, 0);
     assert!(peer.frames().is_empty());
     peer.connection.detach(sender, Some(an_error()));
     peer.frames();
-    peer.connection
-        .outcome(sender, DeliveryNumber(0), Outcome::Accepted);
+    peer.accept_send(sender, 0);
     assert!(peer.frames().is_empty());
 }
 

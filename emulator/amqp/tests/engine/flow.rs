@@ -5,13 +5,6 @@ use servicebus_amqp::{Config, Event};
 
 use crate::peer::*;
 
-fn drain_flow(handle: u32, delivery_count: u32, credit: u32) -> Vec<Value> {
-    let mut fields = credit_flow(handle, delivery_count, credit);
-    fields.push(Value::Null);
-    fields.push(Value::Bool(true));
-    fields
-}
-
 #[test]
 fn link_credit_is_relative_to_the_delivery_count_of_the_peer() {
     let mut peer = Peer::new();
@@ -21,14 +14,7 @@ fn link_credit_is_relative_to_the_delivery_count_of_the_peer() {
     }
     // Sent before three of the four had arrived.
     peer.frame(0, FLOW, &credit_flow(0, 1, 10));
-    assert!(matches!(
-        peer.event(),
-        Event::Credit {
-            credit: 7,
-            drain: false,
-            ..
-        }
-    ));
+    assert_eq!(peer.credited(), (7, false));
     assert_eq!(peer.connection.credit(link), 7);
     peer.frame(0, FLOW, &credit_flow(0, 4, 0));
     assert!(matches!(peer.event(), Event::Credit { credit: 0, .. }));
@@ -62,14 +48,7 @@ fn a_drain_is_answered_with_the_remaining_credit_used_up() {
     peer.connection.drained(link);
     assert!(peer.frames().is_empty(), "no flow was asked for");
     peer.frame(0, FLOW, &drain_flow(0, 0, 10));
-    assert!(matches!(
-        peer.event(),
-        Event::Credit {
-            credit: 10,
-            drain: true,
-            ..
-        }
-    ));
+    assert_eq!(peer.credited(), (10, true));
     assert!(peer.frames().is_empty(), "the owner first");
     peer.deliver(link, 1, true).unwrap();
     peer.connection.drained(link);
@@ -89,14 +68,7 @@ fn a_drain_without_credit_is_answered() {
     let mut peer = Peer::new();
     let link = peer.link("r", 0, RECEIVER);
     peer.frame(0, FLOW, &drain_flow(0, 0, 0));
-    assert!(matches!(
-        peer.event(),
-        Event::Credit {
-            credit: 0,
-            drain: true,
-            ..
-        }
-    ));
+    assert_eq!(peer.credited(), (0, true));
     peer.connection.drained(link);
     let flow = peer.only();
     assert_eq!(flow.fields[5..7], [uint(0), uint(0)]);

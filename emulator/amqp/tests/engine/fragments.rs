@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use serde_amqp::Value;
-use servicebus_amqp::{AttachReply, Config, Delivery, DeliveryNumber, Event, LinkId, Outcome};
+use servicebus_amqp::{Config, Delivery, DeliveryNumber, Event, LinkId, Outcome};
 
 use crate::peer::*;
 
@@ -115,12 +115,6 @@ fn pipelined_input_is_processed_up_to_the_next_decision_of_the_owner() {
     split(&peer.output());
 }
 
-fn drain_flow(delivery_count: u32, credit: u32) -> Vec<Value> {
-    let mut fields = credit_flow(0, delivery_count, credit);
-    fields.extend([Value::Null, Value::Bool(true)]);
-    fields
-}
-
 fn drained(peer: &mut Peer, link: LinkId) {
     assert!(matches!(peer.event(), Event::Credit { drain: true, .. }));
     peer.connection.drained(link);
@@ -132,17 +126,10 @@ fn drained(peer: &mut Peer, link: LinkId) {
 fn credit_crossing_a_drain_answer_counts_from_the_count_after_it() {
     let mut peer = Peer::new();
     let link = peer.receiver(1);
-    peer.frame(0, FLOW, &drain_flow(0, 1));
+    peer.frame(0, FLOW, &drain_flow(0, 0, 1));
     drained(&mut peer, link);
     peer.frame(0, FLOW, &credit_flow(0, 0, 1));
-    assert!(matches!(
-        peer.event(),
-        Event::Credit {
-            credit: 1,
-            drain: false,
-            ..
-        }
-    ));
+    assert_eq!(peer.credited(), (1, false));
     assert!(peer.deliver(link, 1, false).is_some());
 }
 
@@ -150,7 +137,7 @@ fn credit_crossing_a_drain_answer_counts_from_the_count_after_it() {
 fn after_a_seen_drain_answer_credit_counts_from_the_peers_count() {
     let mut peer = Peer::new();
     let link = peer.receiver(3);
-    peer.frame(0, FLOW, &drain_flow(0, 3));
+    peer.frame(0, FLOW, &drain_flow(0, 0, 3));
     drained(&mut peer, link);
     peer.frame(0, FLOW, &credit_flow(0, 3, 2));
     assert!(matches!(peer.event(), Event::Credit { credit: 2, .. }));
@@ -163,21 +150,12 @@ fn after_a_seen_drain_answer_credit_counts_from_the_peers_count() {
 fn a_continuation_transfer_may_have_another_id_with_the_same_tag() {
     let mut peer = Peer::new();
     let (link, _) = peer.ask("s", 0, SENDER);
-    let reply = AttachReply {
-        max_message_size: 1000,
-        ..AttachReply::default()
-    };
-    peer.connection.accept_attach(link, reply);
+    peer.accept(link);
     peer.output();
     let mut again = transfer(0, Some(8), false, false);
     again[2] = binary(&7u32.to_be_bytes());
-    peer.send(&performative(
-        0,
-        TRANSFER,
-        &transfer(0, Some(7), false, true),
-        &[1; 600],
-    ));
-    peer.send(&performative(0, TRANSFER, &again, &[2; 600]));
+    peer.transfer(&transfer(0, Some(7), false, true), &[1; 600]);
+    peer.transfer(&again, &[2; 600]);
     let Event::TransferTooLarge { delivery, size, .. } = peer.event() else {
         panic!("the delivery is too large");
     };

@@ -51,9 +51,7 @@ fn a_sasl_exchange_is_followed_by_an_open() {
     peer.send(AMQP_HEADER);
     assert_eq!(peer.output(), AMQP_HEADER);
     peer.frame(0, OPEN, &[text("client")]);
-    let Event::Opened(open) = peer.event() else {
-        panic!("not opened");
-    };
+    let open = peer.opened();
     assert_eq!(open.container_id, "client");
     assert_eq!(open.hostname, None);
     assert_eq!(open.idle_timeout, None);
@@ -110,9 +108,7 @@ fn open_answers_with_every_field() {
     fields.resize(9, Value::Null);
     fields.push(properties);
     peer.frame(0, OPEN, &fields);
-    let Event::Opened(open) = peer.event() else {
-        panic!("not opened");
-    };
+    let open = peer.opened();
     assert_eq!(open.hostname.as_deref(), Some("h:5671"));
     assert_eq!(open.idle_timeout.map(|t| t.as_secs()), Some(60));
     assert_eq!(open.channel_max, 7);
@@ -203,10 +199,7 @@ fn a_jms_2_client_is_recognised_by_a_property_of_its_open() {
         (provider, Value::Bool(false), false),
         ("product", Value::Bool(true), false),
     ] {
-        let Event::Opened(open) = named(name, value).event() else {
-            panic!("not opened");
-        };
-        assert_eq!(open.is_jms, is_jms, "{name}");
+        assert_eq!(named(name, value).opened().is_jms, is_jms, "{name}");
     }
 }
 
@@ -218,10 +211,7 @@ fn open_with(properties: Vec<(Value, Value)>) -> PeerOpen {
     fields.resize(9, Value::Null);
     fields.push(map(properties));
     peer.frame(0, OPEN, &fields);
-    let Event::Opened(open) = peer.event() else {
-        panic!("not opened");
-    };
-    *open
+    peer.opened()
 }
 
 #[test]

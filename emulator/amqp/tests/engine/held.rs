@@ -56,13 +56,13 @@ fn an_incomplete_delivery_and_its_tag_are_counted_as_held_memory() {
     peer.link("sender", 0, SENDER);
     let before = idle(&mut peer);
     let part = transfer(0, Some(1), false, true);
-    peer.send(&performative(0, TRANSFER, &part, &[7; 900]));
+    peer.transfer(&part, &[7; 900]);
     let held = idle(&mut peer) - before;
     assert!((900..1_200).contains(&held), "{held} bytes");
     let mut aborted = transfer(0, Some(1), false, true);
     aborted.resize(9, Value::Null);
     aborted.push(true.into());
-    peer.send(&performative(0, TRANSFER, &aborted, &[]));
+    peer.transfer(&aborted, &[]);
     assert_eq!(idle(&mut peer), before);
 }
 
@@ -84,7 +84,7 @@ fn an_incomplete_delivery_is_freed_with_its_link_or_session() {
         let before = idle(&mut peer);
         let link = peer.link("sender", 0, SENDER);
         let part = transfer(0, Some(1), false, true);
-        peer.send(&performative(0, TRANSFER, &part, &[7; 900]));
+        peer.transfer(&part, &[7; 900]);
         assert!(idle(&mut peer) > before + 900);
         end(&mut peer, link);
         peer.events();
@@ -100,7 +100,7 @@ fn unread_transfer_events_are_counted_as_held_memory() {
     let before = idle(&mut peer);
     for id in 0..10 {
         let whole = transfer(0, Some(id), true, false);
-        peer.send(&performative(0, TRANSFER, &whole, &[7; 900]));
+        peer.transfer(&whole, &[7; 900]);
     }
     let held = peer.connection.held() - before;
     assert!((9_000..11_000).contains(&held), "{held} bytes");
@@ -144,11 +144,7 @@ fn unsettled_deliveries_and_a_backlog_are_counted_as_held_memory() {
     let held = idle(&mut peer) - before;
     assert!((90_000..100_000).contains(&held), "{held} bytes");
     for number in numbers {
-        peer.frame(
-            0,
-            DISPOSITION,
-            &disposition(number.0, number.0, true, accepted()),
-        );
+        peer.dispose(number.0, number.0, true, accepted());
     }
     for event in peer.events() {
         let servicebus_amqp::Event::Settle(settlement) = event else {

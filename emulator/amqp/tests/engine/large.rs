@@ -4,7 +4,7 @@ use std::io::IoSlice;
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
-use servicebus_amqp::{AttachReply, Config, Connection, Event, LinkId, Transfer};
+use servicebus_amqp::{Config, Connection, Event, LinkId};
 
 use crate::peer::*;
 
@@ -30,11 +30,7 @@ fn payload(size: usize) -> Vec<u8> {
 fn sender(limit: usize) -> (Peer, LinkId) {
     let mut peer = Peer::new();
     let (link, _) = peer.ask("sender", 0, SENDER);
-    let reply = AttachReply {
-        max_message_size: limit as u64,
-        ..AttachReply::default()
-    };
-    peer.connection.accept_attach(link, reply);
+    peer.accept_up_to(link, limit as u64);
     peer.frames();
     (peer, link)
 }
@@ -54,14 +50,6 @@ fn send(peer: &mut Peer, payload: &[u8], mut look: impl FnMut(&mut Connection, &
     }
 }
 
-fn received(peer: &mut Peer) -> Transfer {
-    let event = peer.event();
-    let Event::Transfer(transfer) = event else {
-        panic!("expected a transfer, got {event:?}");
-    };
-    transfer
-}
-
 #[test]
 fn a_message_of_many_frames_does_not_keep_the_input_blocks() {
     let (mut peer, _) = sender(SIZE);
@@ -69,7 +57,7 @@ fn a_message_of_many_frames_does_not_keep_the_input_blocks() {
     send(&mut peer, &sent, |_, block| {
         assert!(block.try_reclaim(PIECE), "the block is kept");
     });
-    let received = received(&mut peer).payload;
+    let received = peer.received().payload;
     assert!(received == sent);
     let memory = received.try_into_mut().expect("the only reference");
     assert!(memory.capacity() <= 2 * SIZE, "{}", memory.capacity());
@@ -80,7 +68,7 @@ fn a_reassembled_message_allocates_only_its_size() {
     let (mut peer, _) = sender(SIZE);
     let sent = payload(1_000_000);
     send(&mut peer, &sent, |_, _| ());
-    let received = received(&mut peer).payload;
+    let received = peer.received().payload;
     assert!(received == sent);
     let memory = received.try_into_mut().expect("the only reference");
     assert_eq!(memory.capacity(), 1_000_000, "not a byte too many");
@@ -106,7 +94,7 @@ fn an_oversized_message_is_discarded_and_the_link_stays_attached() {
     assert_eq!((size, limit), (SIZE as u64, SIZE as u64 - 1));
     assert_eq!(head, sent[..4096]);
     send(&mut peer, &sent[..1000], |_, _| {});
-    assert_eq!(received(&mut peer).link, link);
+    assert_eq!(peer.received().link, link);
 }
 
 #[test]

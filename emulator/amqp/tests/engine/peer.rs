@@ -8,6 +8,7 @@ use bytes::{Bytes, BytesMut};
 use serde_amqp::Value;
 use servicebus_amqp::{
     AttachReply, AttachRequest, Config, Connection, Delivery, DeliveryNumber, Error, Event, LinkId,
+    Outcome, PeerOpen, Transfer,
 };
 pub(crate) use servicebus_test_support::frame::*;
 pub(crate) use servicebus_test_support::value::*;
@@ -110,11 +111,65 @@ impl Peer {
     /// Attaches on channel 0 and returns the request.
     pub(crate) fn ask(&mut self, name: &str, handle: u32, role: bool) -> (LinkId, AttachRequest) {
         self.frame(0, ATTACH, &attach(name, handle, role));
+        self.attached()
+    }
+
+    /// The next event, which is an attach.
+    pub(crate) fn attached(&mut self) -> (LinkId, AttachRequest) {
         let event = self.event();
         let Event::Attach { link, attach } = event else {
             panic!("expected an attach, got {event:?}");
         };
         (link, *attach)
+    }
+
+    /// The next event, which is an open.
+    pub(crate) fn opened(&mut self) -> PeerOpen {
+        let event = self.event();
+        let Event::Opened(open) = event else {
+            panic!("expected an open, got {event:?}");
+        };
+        *open
+    }
+
+    /// The next event, which is a message.
+    pub(crate) fn received(&mut self) -> Transfer {
+        let event = self.event();
+        let Event::Transfer(transfer) = event else {
+            panic!("expected a transfer, got {event:?}");
+        };
+        transfer
+    }
+
+    /// The next event, which is credit: how much, and whether the link drains.
+    pub(crate) fn credited(&mut self) -> (u32, bool) {
+        let event = self.event();
+        let Event::Credit { credit, drain, .. } = event else {
+            panic!("expected credit, got {event:?}");
+        };
+        (credit, drain)
+    }
+
+    /// Sends a transfer on channel 0.
+    pub(crate) fn transfer(&mut self, fields: &[Value], payload: &[u8]) {
+        self.send(&performative(0, TRANSFER, fields, payload));
+    }
+
+    /// Sends a disposition on channel 0.
+    pub(crate) fn dispose(&mut self, first: u32, last: u32, settled: bool, state: Value) {
+        self.frame(0, DISPOSITION, &disposition(first, last, settled, state));
+    }
+
+    /// Accepts a message of the peer.
+    pub(crate) fn accept_send(&mut self, link: LinkId, id: u32) {
+        self.connection
+            .outcome(link, DeliveryNumber(id), Outcome::Accepted);
+    }
+
+    /// Confirms that the peer has accepted a message.
+    pub(crate) fn accept_settlement(&mut self, link: LinkId, id: u32) {
+        self.connection
+            .settle(link, DeliveryNumber(id), Outcome::Accepted);
     }
 
     /// Attaches on channel 0, is accepted, and takes the frames of it.
@@ -126,8 +181,13 @@ impl Peer {
     }
 
     pub(crate) fn accept(&mut self, link: LinkId) {
+        self.accept_up_to(link, 1000);
+    }
+
+    /// Accepts a link for messages of up to this size.
+    pub(crate) fn accept_up_to(&mut self, link: LinkId, max_message_size: u64) {
         let reply = AttachReply {
-            max_message_size: 1000,
+            max_message_size,
             ..AttachReply::default()
         };
         self.connection.accept_attach(link, reply);
@@ -232,6 +292,13 @@ pub(crate) fn credit_flow(handle: u32, delivery_count: u32, credit: u32) -> Vec<
         uint(delivery_count),
         uint(credit),
     ]
+}
+
+/// The same, by one who asks for the link to be drained.
+pub(crate) fn drain_flow(handle: u32, delivery_count: u32, credit: u32) -> Vec<Value> {
+    let mut fields = credit_flow(handle, delivery_count, credit);
+    fields.extend([Value::Null, Value::Bool(true)]);
+    fields
 }
 
 pub(crate) fn transfer(

@@ -31,9 +31,7 @@ fn a_channel_can_be_reused_for_another_session() {
     for _ in 0..3 {
         peer.frame(5, BEGIN, &begin());
         peer.frame(5, ATTACH, &attach("link", 0, SENDER));
-        let Event::Attach { link, attach } = peer.event() else {
-            panic!("no attach");
-        };
+        let (link, attach) = peer.attached();
         assert!(!seen.contains(&(link, attach.session())));
         seen.push((link, attach.session()));
         peer.accept(link);
@@ -50,9 +48,7 @@ fn links_of_one_session_have_the_same_session_id() {
     let (_, first) = peer.ask("a", 0, SENDER);
     let (_, second) = peer.ask("b", 1, RECEIVER);
     peer.frame(1, ATTACH, &attach("c", 0, SENDER));
-    let Event::Attach { attach: third, .. } = peer.event() else {
-        panic!("no attach");
-    };
+    let (_, third) = peer.attached();
     assert_eq!(first.session(), second.session());
     assert_ne!(first.session(), third.session());
 }
@@ -70,7 +66,7 @@ fn after_a_sent_end_the_channel_ignores_frames_until_the_peers_end() {
     peer.frame(0, ATTACH, &attach("late", 0, SENDER));
     peer.frame(0, TRANSFER, &transfer(0, Some(0), false, false));
     peer.frame(0, FLOW, &credit_flow(0, 0, 1));
-    peer.frame(0, DISPOSITION, &disposition(0, 0, false, accepted()));
+    peer.dispose(0, 0, false, accepted());
     peer.frame(0, END, &[]);
     assert!(peer.frames().is_empty());
     assert!(peer.events().is_empty());
@@ -204,7 +200,7 @@ fn deliveries_of_a_detached_link_are_unknown() {
     peer.frames();
     peer.connection.settle(link, delivery, Outcome::Accepted);
     assert!(peer.frames().is_empty());
-    peer.frame(0, DISPOSITION, &disposition(0, 0, false, accepted()));
+    peer.dispose(0, 0, false, accepted());
     assert!(peer.events().is_empty());
     assert_eq!(peer.only().code, DISPOSITION);
 }
@@ -214,9 +210,7 @@ fn outcomes_for_a_detached_link_are_dropped() {
     let mut peer = Peer::new();
     let link = peer.link("a", 0, SENDER);
     peer.frame(0, TRANSFER, &transfer(0, Some(0), false, false));
-    let Event::Transfer(transfer) = peer.event() else {
-        panic!("no transfer");
-    };
+    let transfer = peer.received();
     peer.frame(0, DETACH, &[uint(0), Value::Bool(true)]);
     peer.frames();
     peer.connection

@@ -3,7 +3,7 @@
 use serde_amqp::Value;
 use serde_amqp::described::Described;
 use serde_amqp::descriptor::Descriptor;
-use servicebus_amqp::{AttachReply, AttachRequest, Event, LinkId};
+use servicebus_amqp::{AttachReply, AttachRequest, LinkId};
 
 use crate::peer::*;
 
@@ -23,10 +23,7 @@ fn attach_with(
 ) -> (LinkId, AttachRequest) {
     let fields = attach_between("name", 0, role, source, target);
     peer.frame(0, ATTACH, &fields);
-    let Event::Attach { link, attach } = peer.event() else {
-        panic!("no attach");
-    };
-    (link, *attach)
+    peer.attached()
 }
 
 /// A source with these fields behind its address.

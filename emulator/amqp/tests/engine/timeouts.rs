@@ -88,12 +88,7 @@ fn tracked() -> Peer {
 #[test]
 fn an_engine_error_has_a_tracking_id_and_is_reported_to_the_owner() {
     let mut peer = tracked();
-    peer.send(&performative(
-        0,
-        TRANSFER,
-        &transfer(9, Some(1), false, false),
-        b"x",
-    ));
+    peer.transfer(&transfer(9, Some(1), false, false), b"x");
     let Some(Event::Refused(refused)) = peer.connection.poll_event() else {
         panic!("the owner is told");
     };
@@ -113,7 +108,7 @@ fn an_engine_error_has_a_tracking_id_and_is_reported_to_the_owner() {
 fn the_error_for_an_unknown_delivery_has_a_tracking_id() {
     let mut peer = tracked();
     peer.receiver(1);
-    peer.frame(0, DISPOSITION, &disposition(5, 5, false, accepted()));
+    peer.dispose(5, 5, false, accepted());
     let Some(Event::Refused(refused)) = peer.connection.poll_event() else {
         panic!("the owner is told");
     };
