@@ -69,6 +69,19 @@ async fn error_of<T: std::fmt::Debug>(action: Action<'_, T>) -> String {
     action.result().await.unwrap_err().to_string()
 }
 
+/// Asserts the kind and the sentence of the error by which an operation fails.
+async fn assert_error<T: std::fmt::Debug>(action: Action<'_, T>, kind: ErrorKind, sentence: &str) {
+    let error = action.result().await.unwrap_err();
+    assert_eq!((error.kind(), &*error.to_string()), (kind, sentence));
+}
+
+/// Asserts that a text has this part, and shows it otherwise.
+#[track_caller]
+fn assert_contains(text: &(impl std::fmt::Display + ?Sized), part: &str) {
+    let text = text.to_string();
+    assert!(text.contains(part), "{text}");
+}
+
 /// What a future gives, which must come in time.
 fn within<F: Future>(future: F) -> impl Future<Output = F::Output> {
     servicebus_test_support::client::within("an answer", future)

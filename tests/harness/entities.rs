@@ -48,38 +48,29 @@ async fn invalid_queues_are_refused_with_the_reason() {
         "there is a queue \"Orders\" already; update it, or delete it first"
     );
     let wrong = Queue::new("billing").lock_duration(Duration::from_secs(1));
-    let error = servicebus
-        .create_queue(wrong.forward_to("nowhere"))
-        .result();
     assert_eq!(
-        error.await.unwrap_err().to_string(),
+        error_of(servicebus.create_queue(wrong.forward_to("nowhere"))).await,
         "cannot create the queue \"billing\": the properties are not allowed (status 400)\n  LockDuration: \"PT1S\" is not allowed; allowed: 5 s (PT5S) to 5 min (PT5M)"
     );
 
     let orders = servicebus.queue("orders");
-    let error = orders
-        .update(|queue| queue.max_delivery_count(0))
-        .result()
-        .await;
     assert_eq!(
-        error.unwrap_err().to_string(),
+        error_of(orders.update(|queue| queue.max_delivery_count(0))).await,
         "cannot update the queue \"orders\": the properties are not allowed (status 400)\n  MaxDeliveryCount: 0 is not allowed; allowed: 1 to 2147483647"
     );
-    let error = orders
-        .update(|queue| queue.requires_duplicate_detection(true))
-        .result();
     assert_eq!(
-        error.await.unwrap_err().to_string(),
+        error_of(orders.update(|queue| queue.requires_duplicate_detection(true))).await,
         "cannot update the queue \"orders\": the properties are not allowed (status 400)\n  RequiresDuplicateDetection: true is not allowed; allowed: false, as it was created"
     );
 
     let unknown = servicebus.queue("ordres");
     let expected =
         "there is no queue \"ordres\"; did you mean \"orders\"? The namespace has orders";
-    let error = unknown.update(|queue| queue.max_delivery_count(1)).result();
-    assert_eq!(error.await.unwrap_err().to_string(), expected);
-    let error = unknown.delete().result().await.unwrap_err();
-    assert_eq!(error.to_string(), expected);
+    assert_eq!(
+        error_of(unknown.update(|queue| queue.max_delivery_count(1))).await,
+        expected
+    );
+    assert_eq!(error_of(unknown.delete()).await, expected);
 }
 
 #[tokio::test]
@@ -221,15 +212,6 @@ async fn the_builder_has_the_errors_of_a_file() {
 fn without_place(line: &str) -> &str {
     line.split_once(": ")
         .map_or(line, |(_place, problem)| problem)
-}
-
-#[tokio::test]
-async fn a_file_cannot_be_combined_with_the_builder() {
-    let mixed = Topology::file("orders.json").queue(Queue::new("orders"));
-    assert_eq!(
-        refusal(mixed).await.to_string(),
-        "the topology file orders.json cannot be extended by the builder: declare everything in one of the two"
-    );
 }
 
 #[tokio::test]

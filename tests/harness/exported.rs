@@ -11,7 +11,7 @@ use servicebus_harness::ErrorKind;
 use servicebus_harness::prelude::*;
 use servicebus_test_support::built;
 
-use crate::harness::orders;
+use crate::harness::{assert_contains, error_of, orders};
 
 /// A namespace whose entities were made in every way.
 async fn populated(builder: servicebus_harness::Builder) -> ServiceBus {
@@ -79,14 +79,8 @@ async fn an_export_is_written_to_a_file() {
 async fn an_export_cannot_be_combined_with_the_builder() {
     let servicebus = ServiceBus::start().await;
     let mixed = servicebus.topology().await.queue(Queue::new("more"));
-    let error = ServiceBus::builder()
-        .topology(mixed)
-        .start()
-        .result()
-        .await
-        .unwrap_err();
     assert_eq!(
-        error.to_string(),
+        error_of(ServiceBus::builder().topology(mixed).start()).await,
         "the topology of a running namespace cannot be extended by the builder: change the namespace before it is exported"
     );
 }
@@ -124,7 +118,7 @@ async fn declared_messages_exist_at_the_start() {
     let error = order.body_as::<Vec<u8>>().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Malformed);
     let text = error.to_string();
-    assert!(text.contains("is not a JSON alloc::vec::Vec<u8>"), "{text}");
+    assert_contains(&text, "is not a JSON alloc::vec::Vec<u8>");
 }
 
 #[tokio::test]
@@ -173,10 +167,7 @@ async fn declared_dead_letters_are_in_one_subscription() {
         .result()
         .await;
     let error = started.unwrap_err().to_string();
-    assert!(
-        error.contains("prices/Subscriptions/none: no message arrived"),
-        "{error}"
-    );
+    assert_contains(&error, "prices/Subscriptions/none: no message arrived");
 }
 
 #[tokio::test]
@@ -192,7 +183,7 @@ async fn a_message_for_an_unknown_entity_fails_the_start() {
         ),
     ] {
         let started = ServiceBus::builder().topology(topology).start();
-        let text = started.result().await.unwrap_err().to_string();
+        let text = error_of(started).await;
         let begins = format!("cannot send the messages of the topology: {why}");
         assert!(text.starts_with(&begins), "{text}");
     }

@@ -4,9 +4,14 @@
 use std::time::Duration;
 
 use azservicebus::{ServiceBusClient, ServiceBusClientOptions, ServiceBusRetryOptions};
-use servicebus_harness::{assertion::AssertionFailed, prelude::*};
+use servicebus_harness::{
+    assertion::{AssertionFailed, Expectation, Kind},
+    prelude::*,
+};
 
-use crate::harness::{error_of, namespace_with_order, namespace_with_orders, orders};
+use crate::harness::{
+    assert_contains, error_of, namespace_with_order, namespace_with_orders, orders,
+};
 use servicebus_test_support::{client::Client, normalised::normalised};
 
 /// Long enough for everything that has happened before the assertion.
@@ -27,10 +32,15 @@ fn without_offset(text: &str) -> String {
     format!("{before}ended at +…{rest}")
 }
 
-/// Compares the text of an assertion that fails with its file.
+/// Compares the text of an assertion that has failed with its file.
 #[track_caller]
-pub(crate) fn assert_fails(name: &str, result: Result<(), AssertionFailed>) {
+pub(crate) fn assert_failed(name: &str, result: Result<(), AssertionFailed>) {
     assert_text(name, &result.expect_err("it should fail").to_string());
+}
+
+/// Compares the text of an assertion that fails [`SHORT`]ly with its file.
+pub(crate) async fn assert_fails<K: Kind>(name: &str, expectation: Expectation<K>) {
+    assert_failed(name, expectation.within(SHORT).await);
 }
 
 #[tokio::test]
@@ -38,10 +48,16 @@ async fn the_selected_one_of_200_messages_is_shown_first() {
     let (_servicebus, orders) = namespace_with_orders().await;
     let order = |number| Message::from("{}").message_id(format!("o-{number}"));
     orders.send_all((0..200).map(order)).await;
-    let expectation = orders.expect_completed().message_id("o-42").within(SHORT);
-    assert_fails("one_of_200_messages", expectation.await);
-    let expectation = orders.expect_completed().message_id("o-420").within(SHORT);
-    assert_fails("none_of_200_messages", expectation.await);
+    assert_fails(
+        "one_of_200_messages",
+        orders.expect_completed().message_id("o-42"),
+    )
+    .await;
+    assert_fails(
+        "none_of_200_messages",
+        orders.expect_completed().message_id("o-420"),
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -52,8 +68,7 @@ async fn a_duplicate_is_named() {
     let order = |body: &str| Message::from(body).message_id("o-7");
     orders.send_all([order("first"), order("second")]).await;
     orders.receive().await.complete().await;
-    let expectation = orders.expect_completed().count(2).within(SHORT);
-    assert_fails("duplicate", expectation.await);
+    assert_fails("duplicate", orders.expect_completed().count(2)).await;
     // It does not explain messages that are too many.
     orders.send("third").await;
     let text = orders.expect_message_count().active(0).within(SHORT).await;
@@ -61,7 +76,7 @@ async fn a_duplicate_is_named() {
     assert!(!text.contains("hint: "), "{text}");
     let text = orders.expect_empty().within(SHORT).await;
     let text = text.unwrap_err().to_string();
-    assert!(text.contains("was never received"), "{text}");
+    assert_contains(&text, "was never received");
 }
 
 #[tokio::test]
@@ -73,9 +88,10 @@ async fn a_session_out_of_order_names_the_first_two() {
     carts
         .send_all([step("add"), step("pay"), step("ship")])
         .await;
-    let expectation = carts.expect_session_order("s-1").within(SHORT);
-    let failed = expectation.bodies(["pay", "add", "ship"]).await;
-    assert_fails("session_order", failed);
+    let expectation = carts
+        .expect_session_order("s-1")
+        .bodies(["pay", "add", "ship"]);
+    assert_fails("session_order", expectation).await;
 }
 
 #[tokio::test]
@@ -84,15 +100,13 @@ async fn a_misspelled_entity_name_of_a_client_is_quoted() {
     let error = servicebus.queue("ordrs").receive().result().await;
     assert_text("misspelt_queue", &error.unwrap_err().to_string());
     let orders = servicebus.queue("orders");
-    let expectation = orders.expect_completed().within(SHORT);
-    assert_fails("misspelt_queue_of_a_client", expectation.await);
+    assert_fails("misspelt_queue_of_a_client", orders.expect_completed()).await;
     let other = servicebus.queue("invoices");
     error_of(other.receive()).await;
     let text = orders.expect_completed().within(SHORT).await;
     let text = text.unwrap_err().to_string();
     assert!(!text.contains("invoices"), "{text}");
-    let expectation = orders.expect_attached().within(SHORT);
-    assert_fails("misspelt_queue_of_a_receiver", expectation.await);
+    assert_fails("misspelt_queue_of_a_receiver", orders.expect_attached()).await;
 }
 
 /// A client with a key of the namespace that has only these rights.
@@ -127,10 +141,7 @@ async fn a_missing_right_of_a_client_is_quoted() {
     assert_fails_anywhere("a_receiver_without_the_right", &servicebus, failed);
     let failed = orders.expect_attached().within(SHORT).await;
     let text = failed.unwrap_err().to_string();
-    assert!(
-        text.contains("hint: worker-1 could not attach a receiver: "),
-        "{text}"
-    );
+    assert_contains(&text, "hint: worker-1 could not attach a receiver: ");
 
     // It has attached since, so that the refusal explains nothing.
     let mut listener = client_with(&servicebus, Claims::LISTEN).await;
@@ -182,8 +193,7 @@ async fn a_receiver_without_a_session_is_quoted() {
     let mut worker = client_with(&servicebus, Claims::ALL).await;
     let refused = worker.try_receiver("carts").await;
     refused.expect_err("the queue requires sessions");
-    let failed = carts.expect_completed().within(SHORT).await;
-    assert_fails("a_receiver_without_a_session", failed);
+    assert_fails("a_receiver_without_a_session", carts.expect_completed()).await;
 }
 
 #[tokio::test]
@@ -193,8 +203,7 @@ async fn a_late_settlement_names_the_end_of_the_lock() {
     servicebus.clock().advance(Duration::from_secs(61)).await;
     let error = locked.complete().result().await.unwrap_err();
     assert_text("lost_lock", &without_line(&format!("{error:?}")));
-    let expectation = orders.expect_completed().within(SHORT);
-    assert_fails("completed_too_late", expectation.await);
+    assert_fails("completed_too_late", orders.expect_completed()).await;
 }
 
 /// Without the line of the test, which moves.
@@ -211,28 +220,24 @@ async fn the_difference_of_bodies_is_located() {
     let order = Message::from("{\"customer\":\"c-1\",\"total\":12}").message_id("o-17");
     orders.send(order).await;
     orders.receive().await.complete().await;
-    let expectation = orders.expect_completed().within(SHORT);
-    let failed = expectation
-        .body("{\"customer\":\"c-1\",\"total\":13}")
-        .await;
-    assert_fails("another_body", failed);
+    let expectation = orders
+        .expect_completed()
+        .body("{\"customer\":\"c-1\",\"total\":13}");
+    assert_fails("another_body", expectation).await;
 }
 
 #[tokio::test]
 async fn receivers_are_mentioned_only_where_they_matter() {
     let (_servicebus, orders) = namespace_with_order().await;
-    let expectation = orders.expect_message_count().active(2).within(SHORT);
-    assert_fails("a_count", expectation.await);
+    assert_fails("a_count", orders.expect_message_count().active(2)).await;
     let due = Duration::from_secs(600);
-    let expectation = orders.expect_scheduled().due_in(due).within(SHORT);
-    assert_fails("not_scheduled", expectation.await);
+    assert_fails("not_scheduled", orders.expect_scheduled().due_in(due)).await;
 }
 
 #[tokio::test]
 async fn a_missing_receiver_is_named() {
     let (_servicebus, orders) = namespace_with_order().await;
-    let expectation = orders.expect_dead_lettered().within(SHORT);
-    assert_fails("no_receiver", expectation.await);
+    assert_fails("no_receiver", orders.expect_dead_lettered()).await;
 }
 
 fn without_retries() -> ServiceBusClientOptions {

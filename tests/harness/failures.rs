@@ -5,7 +5,8 @@ use std::time::Duration;
 use servicebus_harness::prelude::*;
 
 use crate::harness::{
-    failure_texts::{SHORT, assert_fails},
+    assert_contains,
+    failure_texts::{SHORT, assert_failed, assert_fails},
     namespace_with_order, namespace_with_orders,
 };
 use servicebus_test_support::built;
@@ -23,12 +24,10 @@ async fn a_message_that_expired_under_its_lock() {
     let _locked = orders.receive().await;
     servicebus.clock().advance(Duration::from_secs(61)).await;
 
-    let expectation = orders.expect_dead_lettered();
-    let failed = expectation
-        .reason("MaxDeliveryCountExceeded")
-        .within(SHORT)
-        .await;
-    assert_fails("a_message_that_expired_under_its_lock", failed);
+    let expectation = orders
+        .expect_dead_lettered()
+        .reason("MaxDeliveryCountExceeded");
+    assert_fails("a_message_that_expired_under_its_lock", expectation).await;
 }
 
 #[tokio::test]
@@ -40,8 +39,11 @@ async fn a_message_that_is_still_waiting() {
     orders.receive().await.abandon().await;
     orders.receive().await.abandon().await;
 
-    let failed = orders.expect_dead_lettered().within(SHORT).await;
-    assert_fails("a_message_that_is_still_waiting", failed);
+    assert_fails(
+        "a_message_that_is_still_waiting",
+        orders.expect_dead_lettered(),
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -49,8 +51,7 @@ async fn a_message_that_is_locked() {
     let (_servicebus, orders) = namespace_with_order().await;
     let _locked = orders.receive().await;
 
-    let failed = orders.expect_empty().within(SHORT).await;
-    assert_fails("a_message_that_is_locked", failed);
+    assert_fails("a_message_that_is_locked", orders.expect_empty()).await;
 }
 
 #[tokio::test]
@@ -59,12 +60,12 @@ async fn a_dead_letter_with_another_reason() {
     let received = orders.receive().await;
     received.dead_letter("Rejected", "total is negative").await;
 
-    let expectation = orders.expect_dead_lettered().reason("Refused");
-    let expectation = expectation.description(contains("total")).count(2);
-    assert_fails(
-        "a_dead_letter_with_another_reason",
-        expectation.within(SHORT).await,
-    );
+    let expectation = orders
+        .expect_dead_lettered()
+        .reason("Refused")
+        .description(contains("total"))
+        .count(2);
+    assert_fails("a_dead_letter_with_another_reason", expectation).await;
 }
 
 #[tokio::test]
@@ -72,25 +73,25 @@ async fn a_dead_letter_that_should_not_be() {
     let (_servicebus, orders) = namespace_with_order().await;
     orders.receive().await.dead_letter("Rejected", "no").await;
 
-    let failed = orders.expect_not_dead_lettered().within(SHORT).await;
-    assert_fails("a_dead_letter_that_should_not_be", failed);
+    assert_fails(
+        "a_dead_letter_that_should_not_be",
+        orders.expect_not_dead_lettered(),
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn a_message_that_was_never_sent() {
     let (servicebus, _) = namespace_with_orders().await;
-    let failed = servicebus.queue("orders").expect_completed();
-    assert_fails(
-        "a_message_that_was_never_sent",
-        failed.count(3).within(SHORT).await,
-    );
+    let expectation = servicebus.queue("orders").expect_completed().count(3);
+    assert_fails("a_message_that_was_never_sent", expectation).await;
 }
 
 #[tokio::test]
 async fn a_message_that_was_not_completed() {
     let (_servicebus, orders) = namespace_with_order().await;
-    let failed = orders.expect_completed().message_id("o-17").within(SHORT);
-    assert_fails("a_message_that_was_not_completed", failed.await);
+    let expectation = orders.expect_completed().message_id("o-17");
+    assert_fails("a_message_that_was_not_completed", expectation).await;
 }
 
 #[tokio::test]
@@ -132,8 +133,11 @@ async fn messages_that_expired_and_were_dropped() {
         .send(message.time_to_live(Duration::from_secs(1)))
         .await;
     servicebus.clock().advance(Duration::from_secs(2)).await;
-    let failed = orders.expect_dead_lettered().within(SHORT).await;
-    assert_fails("messages_that_expired_and_were_dropped", failed);
+    assert_fails(
+        "messages_that_expired_and_were_dropped",
+        orders.expect_dead_lettered(),
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -164,9 +168,9 @@ fn a_failed_assertion_panics_at_the_line_of_the_test() {
         stderr.contains(&format!("panicked at {}:", file!())),
         "{stderr}"
     );
-    assert!(
-        stderr.contains("orders: expected 1 message completed, found none within 0.01 s"),
-        "{stderr}"
+    assert_contains(
+        &stderr,
+        "orders: expected 1 message completed, found none within 0.01 s",
     );
 }
 
@@ -179,8 +183,8 @@ async fn fail_on_purpose() {
 async fn a_message_that_is_not_deferred() {
     let (_servicebus, orders) = namespace_with_order().await;
     let _locked = orders.receive().await;
-    let failed = orders.expect_deferred().message_id("o-17").count(2);
-    assert_fails("a_message_that_is_not_deferred", failed.within(SHORT).await);
+    let expectation = orders.expect_deferred().message_id("o-17").count(2);
+    assert_fails("a_message_that_is_not_deferred", expectation).await;
 }
 
 #[tokio::test]
@@ -189,18 +193,17 @@ async fn a_deferred_message_that_should_be_completed() {
     orders.receive().await.defer().await;
     assert_fails(
         "a_deferred_message_that_should_be_completed",
-        orders.expect_completed().within(SHORT).await,
-    );
+        orders.expect_completed(),
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn a_message_that_should_not_be_deferred() {
     let (_servicebus, orders) = namespace_with_order().await;
     orders.receive().await.defer().await;
-    assert_fails(
-        "a_message_that_should_not_be_deferred",
-        orders.expect_not_deferred().message_id("o-17").await,
-    );
+    let failed = orders.expect_not_deferred().message_id("o-17").await;
+    assert_failed("a_message_that_should_not_be_deferred", failed);
 }
 
 #[tokio::test]
@@ -225,7 +228,7 @@ async fn a_message_that_should_not_be_scheduled() {
         .schedule(Message::from("{}").message_id("o-17"), 10 * MINUTE)
         .await;
     let failed = orders.expect_not_scheduled().due_in(10 * MINUTE).await;
-    assert_fails("a_message_that_should_not_be_scheduled", failed);
+    assert_failed("a_message_that_should_not_be_scheduled", failed);
 }
 
 #[tokio::test]
@@ -234,8 +237,8 @@ async fn a_message_that_is_scheduled_for_another_time() {
     orders
         .schedule(Message::from("{}").message_id("o-17"), 10 * MINUTE)
         .await;
-    let failed = orders.expect_scheduled().due_in(5 * MINUTE).within(SHORT);
-    assert_fails("a_message_that_is_scheduled_for_another_time", failed.await);
+    let expectation = orders.expect_scheduled().due_in(5 * MINUTE);
+    assert_fails("a_message_that_is_scheduled_for_another_time", expectation).await;
 }
 
 #[tokio::test]
@@ -245,17 +248,17 @@ async fn a_message_that_was_activated() {
         .schedule(Message::from("{}").message_id("o-17"), MINUTE)
         .await;
     servicebus.clock().advance(MINUTE).await;
-    assert_fails(
-        "a_message_that_was_activated",
-        orders.expect_scheduled().within(SHORT).await,
-    );
+    assert_fails("a_message_that_was_activated", orders.expect_scheduled()).await;
 }
 
 #[tokio::test]
 async fn a_queue_that_forwards_nowhere() {
     let (_servicebus, orders) = namespace_with_order().await;
-    let failed = orders.expect_forwarded().to("audit").within(SHORT);
-    assert_fails("a_queue_that_forwards_nowhere", failed.await);
+    assert_fails(
+        "a_queue_that_forwards_nowhere",
+        orders.expect_forwarded().to("audit"),
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -267,8 +270,8 @@ async fn a_message_that_could_not_be_forwarded() {
     audit.delete().await;
     orders.send(Message::from("{}").message_id("o-17")).await;
     servicebus.wait_idle().await;
-    let failed = orders.expect_forwarded().message_id("o-17").within(SHORT);
-    assert_fails("a_message_that_could_not_be_forwarded", failed.await);
+    let expectation = orders.expect_forwarded().message_id("o-17");
+    assert_fails("a_message_that_could_not_be_forwarded", expectation).await;
 }
 
 #[tokio::test]
@@ -283,22 +286,16 @@ async fn a_transfer_that_failed_for_another_reason() {
     orders.send(Message::from("{}").message_id("o-17")).await;
     servicebus.wait_idle().await;
     let lost = orders.transfer_dead_letters();
-    let failed = lost
-        .expect_dead_lettered()
-        .reason("MaxTransferHopCountExceeded");
-    assert_fails(
-        "a_transfer_that_failed_for_another_reason",
-        failed.within(SHORT).await,
-    );
-    assert_fails(
-        "a_transfer_that_failed_for_another_reason_2",
-        lost.expect_not_dead_lettered().await,
-    );
-    let failed = orders.expect_message_count().transfer_dead_letter(0);
-    assert_fails(
-        "a_transfer_that_failed_for_another_reason_3",
-        failed.transfer(1).within(SHORT).await,
-    );
+    let reason = "MaxTransferHopCountExceeded";
+    let expectation = lost.expect_dead_lettered().reason(reason);
+    assert_fails("a_transfer_that_failed_for_another_reason", expectation).await;
+    let failed = lost.expect_not_dead_lettered().await;
+    assert_failed("a_transfer_that_failed_for_another_reason_2", failed);
+    let expectation = orders
+        .expect_message_count()
+        .transfer_dead_letter(0)
+        .transfer(1);
+    assert_fails("a_transfer_that_failed_for_another_reason_3", expectation).await;
 }
 
 #[tokio::test]
@@ -311,8 +308,9 @@ async fn a_missing_message_that_was_forwarded() {
     servicebus.wait_idle().await;
     assert_fails(
         "a_missing_message_that_was_forwarded",
-        orders.expect_deferred().within(SHORT).await,
-    );
+        orders.expect_deferred(),
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -320,10 +318,7 @@ async fn a_message_that_has_not_expired() {
     let (_servicebus, orders) = namespace_with_orders().await;
     let offer = Message::from("{}").message_id("o-17").time_to_live(MINUTE);
     orders.send(offer).await;
-    assert_fails(
-        "a_message_that_has_not_expired",
-        orders.expect_expired().within(SHORT).await,
-    );
+    assert_fails("a_message_that_has_not_expired", orders.expect_expired()).await;
 }
 
 #[tokio::test]
@@ -344,11 +339,8 @@ async fn a_message_that_was_abandoned_too_often() {
     let (_servicebus, orders) = namespace_with_order().await;
     orders.receive().await.abandon().await;
     orders.receive().await.abandon().await;
-    let failed = orders.expect_abandoned().message_id("o-17").times(1);
-    assert_fails(
-        "a_message_that_was_abandoned_too_often",
-        failed.within(SHORT).await,
-    );
+    let expectation = orders.expect_abandoned().message_id("o-17").times(1);
+    assert_fails("a_message_that_was_abandoned_too_often", expectation).await;
 }
 
 #[tokio::test]
@@ -356,8 +348,11 @@ async fn a_lock_that_was_not_renewed() {
     let (_servicebus, orders) = namespace_with_order().await;
     let mut received = orders.receive().await;
     received.renew_lock().await;
-    let failed = orders.expect_lock_renewed().at_least(2).within(SHORT);
-    assert_fails("a_lock_that_was_not_renewed", failed.await);
+    assert_fails(
+        "a_lock_that_was_not_renewed",
+        orders.expect_lock_renewed().at_least(2),
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -366,18 +361,19 @@ async fn a_lock_that_was_renewed() {
     let mut received = orders.receive().await;
     received.renew_lock().await;
     // What has happened is reported at once, although the lock keeps the namespace from becoming idle.
-    assert_fails(
-        "a_lock_that_was_renewed",
-        orders.expect_lock_not_renewed().await,
-    );
+    let failed = orders.expect_lock_not_renewed().await;
+    assert_failed("a_lock_that_was_renewed", failed);
 }
 
 #[tokio::test]
 async fn a_delivery_that_did_not_happen() {
     let (_servicebus, orders) = namespace_with_order().await;
     orders.receive_and_delete().await;
-    let failed = orders.expect_delivered().to("worker-1").within(SHORT);
-    assert_fails("a_delivery_that_did_not_happen", failed.await);
+    assert_fails(
+        "a_delivery_that_did_not_happen",
+        orders.expect_delivered().to("worker-1"),
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -386,7 +382,7 @@ async fn a_delivery_that_should_not_have_happened() {
     let _locked = orders.receive().await;
     // What has happened is reported at once, although the lock keeps the namespace from becoming idle.
     let failed = orders.expect_not_delivered().message_id("o-17").await;
-    assert_fails("a_delivery_that_should_not_have_happened", failed);
+    assert_failed("a_delivery_that_should_not_have_happened", failed);
 }
 
 #[tokio::test]
@@ -394,8 +390,11 @@ async fn a_deferred_message_that_is_locked() {
     let (_servicebus, orders) = namespace_with_order().await;
     let number = orders.receive().await.defer().await;
     let _locked = orders.receive_deferred(number).await;
-    let failed = orders.expect_completed().within(SHORT).await;
-    assert_fails("a_deferred_message_that_is_locked", failed);
+    assert_fails(
+        "a_deferred_message_that_is_locked",
+        orders.expect_completed(),
+    )
+    .await;
 }
 
 #[tokio::test]

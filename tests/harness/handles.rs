@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use servicebus_harness::{MessageState, PropertyValue, prelude::*};
 
-use crate::harness::{error_of, namespace_with_orders};
+use crate::harness::{assert_error, error_of, namespace_with_orders};
 
 #[tokio::test]
 async fn anything_that_turns_into_a_message_can_be_sent() {
@@ -123,9 +123,7 @@ async fn an_unknown_queue_error_lists_the_known_ones() {
     let expected =
         "there is no queue \"ordres\"; did you mean \"orders\"? The namespace has orders, billing";
 
-    let error = unknown.send("hello").result().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::EntityNotFound, "{error:?}");
-    assert_eq!(error.to_string(), expected);
+    assert_error(unknown.send("hello"), ErrorKind::EntityNotFound, expected).await;
     let errors = [
         error_of(unknown.peek()).await,
         error_of(unknown.counts()).await,
@@ -143,8 +141,7 @@ async fn an_unknown_queue_error_lists_the_known_ones() {
 #[tokio::test]
 async fn a_refused_message_fails_with_the_reason() {
     let (_servicebus, orders) = namespace_with_orders().await;
-    let error = orders.send(vec![0; 300 * 1024]).result().await.unwrap_err();
-    let text = error.to_string();
+    let text = error_of(orders.send(vec![0; 300 * 1024])).await;
     assert!(text.starts_with("cannot send to orders: "), "{text}");
     assert!(text.contains("size exceeds"), "{text}");
     assert_empty!(orders).await;

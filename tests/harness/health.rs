@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use servicebus_harness::prelude::*;
 
-use crate::harness::transactions::TransactionClient;
+use crate::harness::{assert_contains, transactions::TransactionClient};
 use servicebus_test_support::normalised::normalised;
 
 async fn bus() -> ServiceBus {
@@ -54,14 +54,11 @@ async fn a_failed_queue_refuses_operations_and_others_continue() {
         back.send("lost").await;
         let sent = back.send(panic_in("back")).result().await;
         let sent = sent.expect_err("the broker panicked").to_string();
-        assert!(sent.contains("amqp:internal-error"), "{sent}");
+        assert_contains(&sent, "amqp:internal-error");
         let refused = back.send("next").result().await.expect_err("it is broken");
         let refused = refused.to_string();
-        assert!(refused.contains("amqp:internal-error"), "{refused}");
-        assert!(
-            refused.contains("panicked: a test wanted this"),
-            "{refused}"
-        );
+        assert_contains(&refused, "amqp:internal-error");
+        assert_contains(&refused, "panicked: a test wanted this");
         other.send("fine").await;
         other.receive().await.complete().await;
         servicebus.stop().await;
@@ -104,16 +101,10 @@ async fn a_failed_commit_is_answered_and_applies_nothing() {
         let transaction = transaction_client.send("front", "first").await;
         let transaction = transaction.send("front", "panic-in-front").await;
         let refused = transaction.commit_closed().await;
-        assert!(
-            refused.contains("panicked: a test wanted this"),
-            "{refused}"
-        );
+        assert_contains(&refused, "panicked: a test wanted this");
         let refused = servicebus.queue("front").send("next").result().await;
         let refused = refused.expect_err("it is broken").to_string();
-        assert!(
-            refused.contains("panicked: a test wanted this"),
-            "{refused}"
-        );
+        assert_contains(&refused, "panicked: a test wanted this");
         servicebus.wait_idle().await;
         let (back, other) = (servicebus.queue("back"), servicebus.queue("other"));
         assert_empty!(back).await;

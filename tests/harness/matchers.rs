@@ -6,7 +6,8 @@ use serde_json::json;
 use servicebus_harness::prelude::*;
 
 use crate::harness::{
-    failure_texts::{SHORT, assert_fails},
+    assert_contains,
+    failure_texts::{SHORT, assert_failed, assert_fails},
     namespace_with_orders,
 };
 
@@ -141,11 +142,12 @@ async fn other_bodies_are_listed_with_their_differences() {
     let (_servicebus, orders) = namespace_with_orders().await;
     orders.send(order("o-17", 3)).await;
     orders.receive().await.complete().await;
-    let failed = orders.expect_completed().body_json(json!({"total": 4}));
+    let expectation = orders.expect_completed().body_json(json!({"total": 4}));
     assert_fails(
         "other_bodies_are_listed_with_their_differences",
-        failed.within(SHORT).await,
-    );
+        expectation,
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -155,10 +157,10 @@ async fn a_message_that_was_completed_and_should_not_have_been() {
         .send(Message::from("poison").message_id("o-17"))
         .await;
     orders.receive().await.complete().await;
-    let failed = orders.expect_not_completed().body(contains("poison"));
-    assert_fails(
+    let failed = orders.expect_not_completed().body(contains("poison")).await;
+    assert_failed(
         "a_message_that_was_completed_and_should_not_have_been",
-        failed.await,
+        failed,
     );
 }
 
@@ -197,7 +199,7 @@ async fn negative_assertions_fail() {
     for (result, expected) in first_lines {
         let text = result.unwrap_err().to_string();
         assert!(text.starts_with(expected), "{text}");
-        assert!(text.contains("timeline of "), "{text}");
+        assert_contains(&text, "timeline of ");
     }
 }
 
@@ -208,19 +210,17 @@ async fn each_present_message_is_listed_with_its_difference() {
     orders.receive().await.defer().await;
     let failed = orders.expect_deferred().message_id("o-18").body("{}");
     let text = failed.within(SHORT).await.unwrap_err().to_string();
-    assert!(
-        text.contains("(message-id o-17): deferred, 1 of 3 deliveries counted, message id differs, body differs at character 2: expected "),
-        "{text}"
+    assert_contains(
+        &text,
+        "(message-id o-17): deferred, 1 of 3 deliveries counted, message id differs, body differs at character 2: expected ",
     );
     let number = orders
         .expect_deferred()
         .matching(|order| order.body.is_empty());
     let text = number.within(SHORT).await.unwrap_err().to_string();
-    assert!(
-        text.contains(
-            "(message-id o-17): deferred, 1 of 3 deliveries counted, the test's predicate does not match\n"
-        ),
-        "{text}"
+    assert_contains(
+        &text,
+        "(message-id o-17): deferred, 1 of 3 deliveries counted, the test's predicate does not match\n",
     );
 
     orders
@@ -229,8 +229,8 @@ async fn each_present_message_is_listed_with_its_difference() {
     orders.receive().await.dead_letter("Rejected", "no").await;
     let failed = orders.expect_dead_lettered().body_json(json!({}));
     let text = failed.within(SHORT).await.unwrap_err().to_string();
-    assert!(
-        text.contains("(message-id o-18): reason \"Rejected\", body is not JSON\n"),
-        "{text}"
+    assert_contains(
+        &text,
+        "(message-id o-18): reason \"Rejected\", body is not JSON\n",
     );
 }

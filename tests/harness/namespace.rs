@@ -17,7 +17,7 @@ use servicebus_harness::{
     CONNECTION_STRING_VARIABLE, KEEP_VARIABLE, MODE_VARIABLE, UNCHECKED_VARIABLE, prelude::*,
 };
 
-use crate::harness::{error_of, orders};
+use crate::harness::{assert_contains, error_of, orders};
 use servicebus_test_support::built;
 
 mod cleanup;
@@ -153,7 +153,7 @@ async fn work() {
         .update(|queue| queue.status(EntityStatus::SendDisabled))
         .await;
     let refused = error_of(later.send("no")).await;
-    assert!(refused.contains("entity-disabled"), "{refused}");
+    assert_contains(&refused, "entity-disabled");
     servicebus.clock().advance(SECOND).await;
     unchecked(&servicebus).await;
     hints(&servicebus).await;
@@ -168,10 +168,7 @@ fn surroundings(servicebus: &ServiceBus) {
     let limited = || servicebus.connection_string_with(Claims::LISTEN);
     let panic = panic::catch_unwind(AssertUnwindSafe(limited)).unwrap_err();
     let panic = panic.downcast::<String>().unwrap();
-    assert!(
-        panic.contains("no key with the rights \"Listen\""),
-        "{panic}"
-    );
+    assert_contains(&panic, "no key with the rights \"Listen\"");
 
     let found: HashMap<_, _> = servicebus.env().into_iter().collect();
     assert_eq!(found[CONNECTION_STRING_VARIABLE], string);
@@ -248,10 +245,7 @@ async fn unchecked(servicebus: &ServiceBus) {
         "{waited}"
     );
     let missing = error_of(servicebus.queue("ordres").send("x")).await;
-    assert!(
-        missing.contains("there is no queue \"ordres\""),
-        "{missing}"
-    );
+    assert_contains(&missing, "there is no queue \"ordres\"");
 }
 
 /// Hints claim and advise nothing that needs the record or the clock of an emulator.
@@ -306,7 +300,7 @@ fn uncheckable_assertions_are_skipped_and_reported_on_request() {
             "  MessageCount of orders: ",
         ];
         for expected in expected {
-            assert!(output_text.contains(expected), "{output_text}");
+            assert_contains(&output_text, expected);
         }
     });
 }
@@ -325,7 +319,7 @@ fn the_leak_check_covers_entities_of_the_test() {
         let (succeeded, output_text) = output(external.command()).await;
         assert!(!succeeded, "{output_text}");
         let expected = "orders: expected no messages when the test ended, found 1 active";
-        assert!(output_text.contains(expected), "{output_text}");
+        assert_contains(&output_text, expected);
         for unknown in ["timeline of", "was ever sent", "theirs"] {
             assert!(!output_text.contains(unknown), "{output_text}");
         }
@@ -448,7 +442,7 @@ async fn an_unreachable_or_untrusted_namespace_is_explained() {
             .connection_string(string);
         let error = bus.start().result().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Namespace);
-        assert!(error.to_string().contains(expected), "{error}");
+        assert_contains(&error, expected);
     }
 }
 
@@ -470,8 +464,8 @@ fn an_unknown_key_is_explained() {
         let words = format!(
             "cannot use the namespace at {endpoint}: SubCode=40103. Invalid signature: unauthorized access to '$namespaceinfo': the signature does not match the key named \"RootManageSharedAccessKey\"."
         );
-        assert!(rendered.contains(&words), "{rendered}");
+        assert_contains(&rendered, &words);
         let advice = "; SERVICEBUS_CONNECTION_STRING takes the connection string of a key of the whole namespace with the claim Manage: in the portal under \"Shared access policies\", for an emulator its `tls_admin_connection_string`\n";
-        assert!(rendered.contains(advice), "{rendered}");
+        assert_contains(&rendered, advice);
     });
 }

@@ -13,7 +13,7 @@ use std::{
 
 use servicebus_harness::prelude::*;
 
-use crate::harness::{error_of, waiting::until_gone};
+use crate::harness::{assert_contains, error_of, waiting::until_gone};
 use servicebus_test_support::built;
 
 /// A program that is not the emulator, removed when it has served.
@@ -88,10 +88,7 @@ async fn a_child_of_another_version_is_refused() {
         refusal.starts_with("emulator is version 9.9.9, this harness needs"),
         "{refusal}"
     );
-    assert!(
-        refusal.contains("run `cargo build -p servicebus-emulator`"),
-        "{refusal}"
-    );
+    assert_contains(&refusal, "run `cargo build -p servicebus-emulator`");
 }
 
 #[tokio::test]
@@ -117,9 +114,8 @@ async fn the_failed_attempts_to_find_an_address_are_counted() {
 #[tokio::test]
 async fn a_missing_binary_is_named() {
     let builder = ServiceBus::builder().mode(Mode::Process);
-    let error = builder.binary("/nowhere/emulator").start().result().await;
     assert_eq!(
-        error.unwrap_err().to_string(),
+        error_of(builder.binary("/nowhere/emulator").start()).await,
         "no emulator binary at /nowhere/emulator, named by the builder; run `cargo build -p servicebus-emulator`, or name none, so that the harness searches for it"
     );
 }

@@ -8,7 +8,7 @@ use azservicebus::{ServiceBusClient, ServiceBusClientOptions, core::BasicRetryPo
 use servicebus_harness::{ErrorKind, prelude::*};
 use tokio::task::JoinHandle;
 
-use crate::harness::{error_of, namespace_with_orders, orders};
+use crate::harness::{assert_contains, assert_error, error_of, namespace_with_orders, orders};
 
 /// Completes what comes to `orders`, from a connection of its own.
 fn worker(connection_string: &str) -> JoinHandle<()> {
@@ -99,20 +99,13 @@ async fn one_setting_limits_every_wait() {
     let servicebus = builder.within(Duration::from_millis(20)).start().await;
     let orders = servicebus.queue("orders");
     let failed = orders.expect_completed().await.unwrap_err().to_string();
-    assert!(failed.contains("found none within 0.02 s"), "{failed}");
+    assert_contains(&failed, "found none within 0.02 s");
     let nothing = error_of(orders.receive()).await;
-    assert!(
-        nothing.contains("no message arrived within 0.02 s"),
-        "{nothing}"
-    );
+    assert_contains(&nothing, "no message arrived within 0.02 s");
     orders.send("12").await;
     let _locked = orders.receive().await;
     let busy = servicebus.wait_idle().result().await.unwrap_err();
-    assert!(
-        busy.to_string()
-            .contains("did not become idle within 0.02 s"),
-        "{busy}"
-    );
+    assert_contains(&busy, "did not become idle within 0.02 s");
 }
 
 #[tokio::test]
@@ -124,10 +117,7 @@ async fn the_clock_advances_to_an_instant_and_never_back() {
     clock.advance_to(then).await;
     assert_eq!(clock.now().await, then);
     let past = then - Duration::from_secs(5);
-    let error = clock.advance_to(past).result().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-    assert_eq!(
-        error.to_string(),
-        "the clock cannot be advanced to an instant that is 5 s in the past: it only moves forward"
-    );
+    let sentence =
+        "the clock cannot be advanced to an instant that is 5 s in the past: it only moves forward";
+    assert_error(clock.advance_to(past), ErrorKind::InvalidArgument, sentence).await;
 }

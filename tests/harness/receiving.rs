@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use servicebus_harness::prelude::*;
 
-use super::namespace_with_orders;
+use super::{assert_error, error_of, namespace_with_orders};
 
 #[tokio::test]
 async fn a_received_message_is_settled_in_every_way() {
@@ -72,25 +72,14 @@ async fn a_receive_waits_for_its_message() {
 #[tokio::test]
 async fn an_empty_receive_lists_the_other_messages() {
     let (_servicebus, orders) = namespace_with_orders().await;
-    let error = orders
-        .receive_within(Duration::ZERO)
-        .result()
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Timeout);
-    assert_eq!(
-        error.to_string(),
-        "orders: no message arrived within 0 s; it holds no messages"
-    );
+    let sentence = "orders: no message arrived within 0 s; it holds no messages";
+    let refused = orders.receive_within(Duration::ZERO);
+    assert_error(refused, ErrorKind::Timeout, sentence).await;
 
     orders.send("hello").await;
     let _locked = orders.receive().await;
-    let error = orders
-        .receive_and_delete_within(Duration::from_millis(20))
-        .result()
-        .await;
     assert_eq!(
-        error.unwrap_err().to_string(),
+        error_of(orders.receive_and_delete_within(Duration::from_millis(20))).await,
         "orders: no message arrived within 0.02 s; it holds 1 active (1 locked)"
     );
 }
@@ -128,12 +117,9 @@ async fn settlement_after_lock_expiry_is_an_error() {
     let received = orders.receive().await;
     servicebus.clock().advance(Duration::from_secs(61)).await;
 
-    let error = received.complete().result().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::MessageLockLost, "{error:?}");
-    assert_eq!(
-        error.to_string(),
-        "the lock on #1 \"hello\" (message-id o-1) of orders was lost before it was settled"
-    );
+    let sentence =
+        "the lock on #1 \"hello\" (message-id o-1) of orders was lost before it was settled";
+    assert_error(received.complete(), ErrorKind::MessageLockLost, sentence).await;
     assert_message_count!(orders, active = 1, locked = 0).await;
 }
 

@@ -6,7 +6,7 @@ use rstest::rstest;
 use servicebus_harness::{EventKind, prelude::*};
 use servicebus_test_support::built;
 
-use crate::harness::{error_of, orders};
+use crate::harness::{assert_contains, error_of, orders};
 
 /// A bus that keeps what it holds.
 async fn durable(mode: Mode) -> (ServiceBus, QueueClient) {
@@ -135,8 +135,5 @@ async fn a_restart_without_a_directory_is_refused() {
     }
     let elsewhere = ServiceBus::builder().mode(Mode::Namespace).durable();
     let error = error_of(elsewhere.start()).await;
-    assert!(
-        error.contains("mode \"namespace\" keeps no data in a directory"),
-        "{error}"
-    );
+    assert_contains(&error, "mode \"namespace\" keeps no data in a directory");
 }

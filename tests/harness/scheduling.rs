@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use servicebus_harness::{MessageState, prelude::*};
 
-use super::namespace_with_orders;
+use super::{assert_contains, assert_error, error_of, namespace_with_orders};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -40,20 +40,12 @@ async fn messages_are_scheduled_together_and_cancelled_one_by_one() {
     orders.cancel_scheduled(numbers[0]).await;
     assert_message_count!(orders, scheduled = 1).await;
 
-    let error = orders
-        .cancel_scheduled(numbers[0])
-        .result()
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::MessageNotFound, "{error:?}");
-    assert_eq!(
-        error.to_string(),
-        "orders holds no scheduled message 1; only 2 is scheduled"
-    );
+    let sentence = "orders holds no scheduled message 1; only 2 is scheduled";
+    let refused = orders.cancel_scheduled(numbers[0]);
+    assert_error(refused, ErrorKind::MessageNotFound, sentence).await;
     orders.cancel_scheduled(numbers[1]).await;
-    let error = orders.cancel_scheduled(7).result().await.unwrap_err();
     assert_eq!(
-        error.to_string(),
+        error_of(orders.cancel_scheduled(7)).await,
         "orders holds no scheduled message 7; none is scheduled"
     );
 }
@@ -75,36 +67,16 @@ async fn a_refused_schedule_has_the_reason() {
     let error = orders.schedule(big, MINUTE).result().await.unwrap_err();
     let text = error.to_string();
     assert!(text.starts_with("cannot schedule to orders: "), "{text}");
-    assert!(text.contains("262144"), "{text}");
+    assert_contains(&text, "262144");
 
     let unknown = servicebus.queue("ordres");
     let expected =
         "there is no queue \"ordres\"; did you mean \"orders\"? The namespace has orders";
     let errors = [
-        unknown
-            .schedule("x", MINUTE)
-            .result()
-            .await
-            .unwrap_err()
-            .to_string(),
-        unknown
-            .cancel_scheduled(1)
-            .result()
-            .await
-            .unwrap_err()
-            .to_string(),
-        unknown
-            .receive_deferred(1)
-            .result()
-            .await
-            .unwrap_err()
-            .to_string(),
-        unknown
-            .delete_messages(1)
-            .result()
-            .await
-            .unwrap_err()
-            .to_string(),
+        error_of(unknown.schedule("x", MINUTE)).await,
+        error_of(unknown.cancel_scheduled(1)).await,
+        error_of(unknown.receive_deferred(1)).await,
+        error_of(unknown.delete_messages(1)).await,
     ];
     for error in errors {
         assert_eq!(error, expected);
@@ -152,22 +124,17 @@ async fn a_missing_deferred_message_is_explained() {
     orders.send("two").await;
     let first = orders.receive().await.defer().await;
     let second = orders.receive().await.defer().await;
-    let error = orders.receive_deferred(7).result().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::MessageNotFound, "{error:?}");
-    assert_eq!(
-        error.to_string(),
-        "orders holds no deferred message 7 that can be received; 1, 2 are deferred"
-    );
+    let sentence = "orders holds no deferred message 7 that can be received; 1, 2 are deferred";
+    let refused = orders.receive_deferred(7);
+    assert_error(refused, ErrorKind::MessageNotFound, sentence).await;
 
     let held = orders.receive_deferred(first).await;
-    let error = orders.receive_deferred(first).result().await.unwrap_err();
     assert_eq!(
-        error.to_string(),
+        error_of(orders.receive_deferred(first)).await,
         "orders holds no deferred message 1 that can be received; it is locked"
     );
-    let error = held.release().result().await.unwrap_err();
     assert_eq!(
-        error.to_string(),
+        error_of(held.release()).await,
         "cannot settle #1 \"one\" (message-id o-1) of orders: a message that was received by its sequence number cannot be released"
     );
 
@@ -191,9 +158,8 @@ async fn a_renewed_lock_can_be_lost() {
     }
     assert_lock_renewed!(orders, times = 3).await;
     servicebus.clock().advance(MINUTE).await;
-    let error = received.renew_lock().result().await.unwrap_err();
     assert_eq!(
-        error.to_string(),
+        error_of(received.renew_lock()).await,
         "the lock on #1 \"hello\" (message-id o-1) of orders was lost before it was renewed"
     );
     let error = received.complete().result().await.unwrap_err();
@@ -225,16 +191,13 @@ async fn a_batch_delete_removes_ready_messages_and_counts_the_rest() {
         purged.to_string(),
         "removed 1 message, left 2 active (1 locked, 1 deferred), 1 scheduled"
     );
-    let error = orders.delete_messages(501).result().await.unwrap_err();
-    let text = error.to_string();
+    let text = error_of(orders.delete_messages(501)).await;
     let expected =
         "cannot delete 501 messages of orders: status 400: com.microsoft:argument-out-of-range: ";
     assert!(text.starts_with(expected), "{text}");
-    assert!(
-        text.contains(
-            "Invalid Message Count : requested 501. Message count should be between 1 and 500."
-        ),
-        "{text}"
+    assert_contains(
+        &text,
+        "Invalid Message Count : requested 501. Message count should be between 1 and 500.",
     );
 }
 

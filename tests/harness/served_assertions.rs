@@ -8,7 +8,8 @@ use fe2o3_amqp::types::{
     primitives::Value as Primitive,
 };
 use serde_json::{Value, json};
-use servicebus_harness::{assertion::AssertionFailed, prelude::*};
+use servicebus_harness::assertion::{Expectation, Kind};
+use servicebus_harness::prelude::*;
 use servicebus_test_support::client::{Client, within};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -40,12 +41,8 @@ async fn served(servicebus: &ServiceBus, mut request: Value) -> String {
 }
 
 /// Compares what both say.
-async fn same(
-    servicebus: &ServiceBus,
-    expectation: impl IntoFuture<Output = Result<(), AssertionFailed>>,
-    request: Value,
-) {
-    let failure = expectation.into_future().await;
+async fn same<K: Kind>(servicebus: &ServiceBus, expectation: Expectation<K>, request: Value) {
+    let failure = expectation.within(SHORT).await;
     let failure = failure.expect_err("it fails").to_string();
     assert_eq!(served(servicebus, request).await, failure);
 }
@@ -102,7 +99,7 @@ macro_rules! same {
 async fn queue_assertions_over_http() {
     let servicebus = namespace().await;
     let (orders, it) = (servicebus.queue("orders"), &servicebus);
-    let dead = || orders.expect_dead_lettered().within(SHORT);
+    let dead = || orders.expect_dead_lettered();
     same!(it, dead().reason("Expired"), {"kind": "dead_lettered", "entity": "orders", "reason": "Expired"});
     let negative = dead()
         .description(contains("positive"))
@@ -111,41 +108,31 @@ async fn queue_assertions_over_http() {
     same!(it, negative, {
         "kind": "dead_lettered", "entity": "orders", "description": {"contains": "positive"}, "body_json": {"total": -1}, "count": 2
     });
-    let rejected = orders
-        .expect_not_dead_lettered()
-        .reason("Rejected")
-        .within(SHORT);
+    let rejected = orders.expect_not_dead_lettered().reason("Rejected");
     same!(it, rejected, {"kind": "not_dead_lettered", "entity": "orders", "reason": "Rejected"});
-    let deferred = orders
-        .expect_deferred()
-        .body_json(json!({"total": 4}))
-        .within(SHORT);
+    let deferred = orders.expect_deferred().body_json(json!({"total": 4}));
     same!(it, deferred, {"kind": "deferred", "entity": "orders", "body_json": {"total": 4}});
-    let deferred = orders.expect_not_deferred().message_id("o-3").within(SHORT);
+    let deferred = orders.expect_not_deferred().message_id("o-3");
     same!(it, deferred, {"kind": "not_deferred", "entity": "orders", "message_id": "o-3"});
-    let scheduled = orders
-        .expect_scheduled()
-        .due_in(Duration::from_secs(60))
-        .within(SHORT);
+    let scheduled = orders.expect_scheduled().due_in(Duration::from_secs(60));
     same!(it, scheduled, {"kind": "scheduled", "entity": "orders", "due_in": 60});
     let tolerant = orders
         .expect_not_scheduled()
         .due_in(Duration::from_secs(600));
-    let tolerant = tolerant.tolerance(Duration::from_secs(30)).within(SHORT);
+    let tolerant = tolerant.tolerance(Duration::from_secs(30));
     same!(it, tolerant, {"kind": "not_scheduled", "entity": "orders", "due_in": 600, "tolerance": 30});
     let counts = orders
         .expect_message_count()
         .active(9)
         .dead_letter(0)
-        .locked(1)
-        .within(SHORT);
+        .locked(1);
     let request = json!({"kind": "message_count", "entity": "orders", "active": 9, "dead_letter": 0, "locked": 1});
     same(it, counts, request).await;
-    same!(it, orders.expect_empty().within(SHORT), {"kind": "empty", "entity": "orders"});
-    let dead = orders.dead_letters().expect_empty().within(SHORT);
+    same!(it, orders.expect_empty(), {"kind": "empty", "entity": "orders"});
+    let dead = orders.dead_letters().expect_empty();
     same!(it, dead, {"kind": "empty", "entity": "orders/$DeadLetterQueue"});
     let locked = orders.receive().await;
-    let busy = orders.expect_not_deferred().message_id("o-3").within(SHORT);
+    let busy = orders.expect_not_deferred().message_id("o-3");
     same!(it, busy, {"kind": "not_deferred", "entity": "orders", "message_id": "o-3"});
     locked.release().await;
 }
@@ -154,46 +141,36 @@ async fn queue_assertions_over_http() {
 async fn record_assertions_over_http() {
     let servicebus = namespace().await;
     let (orders, it) = (servicebus.queue("orders"), &servicebus);
-    same!(it, orders.expect_completed().count(2).within(SHORT), {"kind": "completed", "entity": "orders", "count": 2});
-    let near = orders.expect_completed().message_id("o-44").within(SHORT);
+    same!(it, orders.expect_completed().count(2), {"kind": "completed", "entity": "orders", "count": 2});
+    let near = orders.expect_completed().message_id("o-44");
     same!(it, near, {"kind": "completed", "entity": "orders", "message_id": "o-44"});
-    let body = orders
-        .expect_completed()
-        .body("{\"total\":3}")
-        .within(SHORT);
+    let body = orders.expect_completed().body("{\"total\":3}");
     same!(it, body, {"kind": "completed", "entity": "orders", "body": "{\"total\":3}"});
-    let json = orders
-        .expect_not_completed()
-        .body_json(json!({"total": 2}))
-        .within(SHORT);
+    let json = orders.expect_not_completed().body_json(json!({"total": 2}));
     same!(it, json, {"kind": "not_completed", "entity": "orders", "body_json": {"total": 2}});
-    let to = orders
-        .expect_delivered()
-        .to("worker")
-        .at_least(2)
-        .within(SHORT);
+    let to = orders.expect_delivered().to("worker").at_least(2);
     same!(it, to, {"kind": "delivered", "entity": "orders", "to": "worker", "at_least": 2});
-    let delivered = orders.expect_not_delivered().to("the test").within(SHORT);
+    let delivered = orders.expect_not_delivered().to("the test");
     same!(it, delivered, {"kind": "not_delivered", "entity": "orders", "to": "the test"});
-    same!(it, orders.expect_abandoned().times(2).within(SHORT), {"kind": "abandoned", "entity": "orders", "times": 2});
-    same!(it, orders.expect_not_abandoned().within(SHORT), {"kind": "not_abandoned", "entity": "orders"});
-    same!(it, orders.expect_lock_renewed().within(SHORT), {"kind": "lock_renewed", "entity": "orders"});
-    same!(it, orders.expect_expired().within(SHORT), {"kind": "expired", "entity": "orders"});
+    same!(it, orders.expect_abandoned().times(2), {"kind": "abandoned", "entity": "orders", "times": 2});
+    same!(it, orders.expect_not_abandoned(), {"kind": "not_abandoned", "entity": "orders"});
+    same!(it, orders.expect_lock_renewed(), {"kind": "lock_renewed", "entity": "orders"});
+    same!(it, orders.expect_expired(), {"kind": "expired", "entity": "orders"});
     let source = servicebus.queue("source");
-    let forwarded = source.expect_forwarded().to("audit").within(SHORT);
+    let forwarded = source.expect_forwarded().to("audit");
     same!(it, forwarded, {"kind": "forwarded", "entity": "source", "to": "audit"});
-    let forwarded = source.expect_not_forwarded().within(SHORT);
+    let forwarded = source.expect_not_forwarded();
     same!(it, forwarded, {"kind": "not_forwarded", "entity": "source"});
     let mut locked = orders.receive().await;
     locked.renew_lock().await;
-    same!(it, orders.expect_lock_not_renewed().within(SHORT), {"kind": "lock_not_renewed", "entity": "orders"});
+    same!(it, orders.expect_lock_not_renewed(), {"kind": "lock_not_renewed", "entity": "orders"});
     servicebus.clock().advance(Duration::from_secs(61)).await;
     locked.complete().result().await.unwrap_err();
-    let late = orders.expect_completed().message_id("o-4").within(SHORT);
+    let late = orders.expect_completed().message_id("o-4");
     same!(it, late, {"kind": "completed", "entity": "orders", "message_id": "o-4"});
-    let sends = orders.expect_unsettled_sends().at_least(5).within(SHORT);
+    let sends = orders.expect_unsettled_sends().at_least(5);
     same!(it, sends, {"kind": "unsettled_sends", "entity": "orders", "at_least": 5});
-    let sends = orders.expect_unsettled_sends().at_most(0).within(SHORT);
+    let sends = orders.expect_unsettled_sends().at_most(0);
     same!(it, sends, {"kind": "unsettled_sends", "entity": "orders", "at_most": 0});
     let expired = servicebus.queue("target");
     expired
@@ -204,24 +181,21 @@ async fn record_assertions_over_http() {
         )
         .await;
     servicebus.clock().advance(Duration::from_secs(6)).await;
-    same!(it, expired.expect_not_expired().within(SHORT), {"kind": "not_expired", "entity": "target"});
+    same!(it, expired.expect_not_expired(), {"kind": "not_expired", "entity": "target"});
 }
 
 #[tokio::test]
 async fn session_receiver_and_topic_assertions_over_http() {
     let servicebus = namespace().await;
     let (carts, it) = (servicebus.queue("carts"), &servicebus);
-    let order = carts
-        .expect_session_order("s-1")
-        .bodies(["pay", "add"])
-        .within(SHORT);
+    let order = carts.expect_session_order("s-1").bodies(["pay", "add"]);
     same!(it, order, {"kind": "session_order", "entity": "carts", "session": "s-1", "bodies": ["pay", "add"]});
     let state = |state: &str, value: Value| {
         let mut request = json!({"kind": "session_state", "entity": "carts", "session": "s-1"});
         request[state] = value;
         request
     };
-    let expect = || carts.expect_session_state("s-1").within(SHORT);
+    let expect = || carts.expect_session_state("s-1");
     same(it, expect().text("paid"), state("text", json!("paid"))).await;
     same(
         it,
@@ -237,26 +211,23 @@ async fn session_receiver_and_topic_assertions_over_http() {
     .await;
     same(it, expect().set(false), state("set", json!(false))).await;
     let orders = servicebus.queue("orders");
-    let none = orders.expect_session_state("s-1").within(SHORT);
+    let none = orders.expect_session_state("s-1");
     same!(it, none, {"kind": "session_state", "entity": "orders", "session": "s-1"});
-    let attached = orders.expect_attached().to("worker").count(2).within(SHORT);
+    let attached = orders.expect_attached().to("worker").count(2);
     same!(it, attached, {"kind": "attached", "entity": "orders", "to": "worker", "count": 2});
     let eu = servicebus.subscription("prices", "eu");
-    same!(it, eu.expect_completed().within(SHORT), {"kind": "completed", "entity": "prices/Subscriptions/eu"});
+    same!(it, eu.expect_completed(), {"kind": "completed", "entity": "prices/Subscriptions/eu"});
     let prices = servicebus.topic("prices");
     let unsettled = servicebus_harness::assertion::UnsettledSends::of(&prices);
-    same!(it, unsettled.at_least(7).within(SHORT), {"kind": "unsettled_sends", "entity": "prices", "at_least": 7});
+    same!(it, unsettled.at_least(7), {"kind": "unsettled_sends", "entity": "prices", "at_least": 7});
     let counts = servicebus_harness::assertion::MessageCount::of(&prices);
-    same!(it, counts.scheduled(1).within(SHORT), {"kind": "message_count", "entity": "prices", "scheduled": 1});
-    let unknown = servicebus.queue("ordres").expect_empty().within(SHORT);
+    same!(it, counts.scheduled(1), {"kind": "message_count", "entity": "prices", "scheduled": 1});
+    let unknown = servicebus.queue("ordres").expect_empty();
     same!(it, unknown, {"kind": "empty", "entity": "ordres"});
-    let unknown = servicebus
-        .subscription("prices", "us")
-        .expect_empty()
-        .within(SHORT);
+    let unknown = servicebus.subscription("prices", "us").expect_empty();
     same!(it, unknown, {"kind": "empty", "entity": "prices/subscriptions/us"});
     eu.delete().await;
-    let deleted = eu.expect_empty().within(SHORT);
+    let deleted = eu.expect_empty();
     same!(it, deleted, {"kind": "empty", "entity": "prices/Subscriptions/eu"});
 }
 
@@ -277,7 +248,7 @@ async fn body_conditions_over_http() {
     let sent = sender.send(Amqp::builder().sequence_batch([sequence]).build());
     within("it is sent", sent).await.unwrap();
     let target = servicebus.queue("target");
-    let expectation = target.expect_empty().within(SHORT);
+    let expectation = target.expect_empty();
     let request = json!({"kind": "empty", "entity": "target"});
     same(&servicebus, expectation, request).await;
     client.close().await;

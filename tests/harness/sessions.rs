@@ -6,7 +6,7 @@ use serde_json::json;
 use servicebus_harness::{EventKind, prelude::*};
 
 use crate::harness::{
-    error_of,
+    assert_contains, assert_error, error_of,
     failure_texts::{SHORT, assert_fails},
 };
 
@@ -73,15 +73,12 @@ async fn the_next_session_has_the_oldest_message() {
     let second = carts.accept_next_session(Duration::ZERO).await;
     assert_eq!((first.session_id(), second.session_id()), ("b", "a"));
 
-    let error = carts.accept_next_session(SHORT).result().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Timeout);
-    assert_eq!(
-        error.to_string(),
-        "carts: no session was available within 0.01 s; it holds 3 active
+    let sentence = "carts: no session was available within 0.01 s; it holds 3 active
 carts has 2 sessions
   \"a\": 1 message, held by the test, no state
-  \"b\": 2 messages, held by the test, no state"
-    );
+  \"b\": 2 messages, held by the test, no state";
+    let refused = carts.accept_next_session(SHORT);
+    assert_error(refused, ErrorKind::Timeout, sentence).await;
     let next = carts.accept_next_session(MINUTE);
     let ((), next) = tokio::join!(carts.send(step("4", "c")), next);
     assert_eq!(next.session_id(), "c");
@@ -93,12 +90,9 @@ async fn a_locked_session_cannot_be_accepted() {
     carts.send(step("1", "cart-7")).await;
     let held = carts.accept_session("cart-7").await;
     let unsettled = held.receive().await;
-    let error = carts.accept_session("cart-7").result().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::SessionCannotBeLocked, "{error:?}");
-    assert_eq!(
-        error.to_string(),
-        "carts: the session \"cart-7\" is held by the test"
-    );
+    let sentence = "carts: the session \"cart-7\" is held by the test";
+    let refused = carts.accept_session("cart-7");
+    assert_error(refused, ErrorKind::SessionCannotBeLocked, sentence).await;
     held.close().await;
     let next = carts.accept_session("cart-7").await;
     assert_eq!(next.receive().await.delivery_count(), 1);
@@ -194,12 +188,8 @@ async fn a_session_lock_is_renewed_and_expires() {
 
     let error = message.complete().result().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::MessageLockLost, "{error:?}");
-    let error = cart.renew_lock().result().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::SessionLockLost, "{error:?}");
-    assert_eq!(
-        error.to_string(),
-        "the session \"cart-7\" of carts is no longer locked by this receiver"
-    );
+    let sentence = "the session \"cart-7\" of carts is no longer locked by this receiver";
+    assert_error(cart.renew_lock(), ErrorKind::SessionLockLost, sentence).await;
     cart.close().await;
     let next = carts.accept_next_session(Duration::ZERO).await;
     assert_eq!(next.receive().await.delivery_count(), 2);
@@ -212,7 +202,7 @@ async fn a_session_lock_is_ended() {
     let cart = carts.accept_session("cart-7").await;
     carts.lose_session_lock("cart-7").await;
     let error = cart.receive_within(MINUTE).result().await.unwrap_err();
-    assert!(error.to_string().contains("session-lock-lost"), "{error}");
+    assert_contains(&error, "session-lock-lost");
     let error = carts
         .lose_session_lock("cart-7")
         .result()
@@ -230,9 +220,9 @@ async fn a_session_lock_is_ended() {
         assert_eq!(timeline.count(&kind), 1, "{timeline}");
     }
     let rendered = timeline.of_session("cart-7").to_string();
-    assert!(
-        rendered.contains("session accepted     cart-7, by the test (lock 60 s)"),
-        "{rendered}"
+    assert_contains(
+        &rendered,
+        "session accepted     cart-7, by the test (lock 60 s)",
     );
 }
 
@@ -278,20 +268,17 @@ async fn session_operations_need_sessions() {
     let (servicebus, _) = namespace_with_carts().await;
     let plain = servicebus.queue("plain");
     let error = error_of(plain.accept_session("a")).await;
-    assert!(error.contains("does not require sessions"), "{error}");
+    assert_contains(&error, "does not require sessions");
     let error = error_of(plain.sessions()).await;
-    assert!(
-        error.contains("a queue or subscription with RequiresSession"),
-        "{error}"
-    );
+    assert_contains(&error, "a queue or subscription with RequiresSession");
     let error = plain.expect_session_state("a").within(SHORT).await;
     let error = error.unwrap_err().to_string();
     assert!(error.ends_with("its RequiresSession is false"), "{error}");
     let carts = servicebus.queue("carts");
     let error = error_of(carts.receive_within(SHORT)).await;
-    assert!(error.contains("non-sessionful message receiver"), "{error}");
+    assert_contains(&error, "non-sessionful message receiver");
     let error = error_of(carts.send("hello")).await;
-    assert!(error.contains("The SessionId was not set"), "{error}");
+    assert_contains(&error, "The SessionId was not set");
     let error = servicebus.queue("cart").accept_session("a").result().await;
     let error = error.unwrap_err().to_string();
     assert!(error.starts_with("there is no queue \"cart\""), "{error}");
@@ -313,8 +300,7 @@ async fn a_session_in_another_order() {
         .send_all([step("1", "cart-7"), step("2", "cart-7")])
         .await;
     let expectation = carts.expect_session_order("cart-7").bodies(["2", "1"]);
-    let failed = expectation.within(SHORT).await;
-    assert_fails("a_session_in_another_order", failed);
+    assert_fails("a_session_in_another_order", expectation).await;
 }
 
 #[tokio::test]
@@ -324,13 +310,15 @@ async fn a_session_with_another_state() {
     cart.set_state("open").await;
     cart.close().await;
     let expectation = carts.expect_session_state("cart-7").text("paid");
-    let failed = expectation.within(SHORT).await;
-    assert_fails("a_session_with_another_state", failed);
+    assert_fails("a_session_with_another_state", expectation).await;
 }
 
 #[tokio::test]
 async fn a_session_without_a_state() {
     let (_servicebus, carts) = namespace_with_carts().await;
-    let failed = carts.expect_session_state("cart-7").within(SHORT).await;
-    assert_fails("a_session_without_a_state", failed);
+    assert_fails(
+        "a_session_without_a_state",
+        carts.expect_session_state("cart-7"),
+    )
+    .await;
 }

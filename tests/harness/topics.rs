@@ -11,7 +11,7 @@ use servicebus_test_support::normalised::normalised;
 
 use crate::harness::{
     error_of,
-    failure_texts::{SHORT, assert_fails},
+    failure_texts::{assert_failed, assert_fails},
 };
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -116,9 +116,8 @@ async fn a_topic_holds_scheduled_messages() {
     assert_message_count!(prices, scheduled = 2).await;
     assert_scheduled!(prices, due_in = 10 * MINUTE, count = 2).await;
     prices.cancel_scheduled(number).await;
-    let error = prices.cancel_scheduled(number).result().await.unwrap_err();
     assert_eq!(
-        error.to_string(),
+        error_of(prices.cancel_scheduled(number)).await,
         "prices holds no scheduled message 1; only 2 is scheduled"
     );
     assert_eq!(prices.counts().await.scheduled, 1);
@@ -177,9 +176,8 @@ async fn rules_explain_their_results_for_a_message() {
     assert_eq!(explained.rules[0].outcome, RuleOutcome::Matched);
     assert_empty!(high).await;
     let nowhere = servicebus.subscription("prices", "low");
-    let error = servicebus.explain(price(3), &nowhere).result().await;
     assert_eq!(
-        error.unwrap_err().to_string(),
+        error_of(servicebus.explain(price(3), &nowhere)).await,
         "the topic \"prices\" has no subscription \"low\"; it has all, high"
     );
 }
@@ -212,7 +210,7 @@ async fn unknown_entities_fail_with_the_known_ones() {
         assert_eq!(error, expected);
     }
     let queue = servicebus.queue("prices").expect_empty().await;
-    assert_fails("a_topic_that_is_asked_as_a_queue", queue);
+    assert_failed("a_topic_that_is_asked_as_a_queue", queue);
 }
 
 #[tokio::test]
@@ -294,22 +292,17 @@ async fn invalid_topics_and_subscriptions_are_refused_with_the_reason() {
         error.unwrap_err().to_string(),
         "cannot create the subscription \"prices/Subscriptions/low\": the properties are not allowed (status 400)\n  MaxDeliveryCount: 0 is not allowed; allowed: 1 to 2147483647"
     );
-    let nowhere = servicebus
-        .create_subscription("prises", Subscription::new("low"))
-        .result();
     assert_eq!(
-        nowhere.await.unwrap_err().to_string(),
+        error_of(servicebus.create_subscription("prises", Subscription::new("low"))).await,
         "there is no topic \"prises\"; did you mean \"prices\"? The namespace has prices"
     );
-    let taken = servicebus.create_topic(Topic::new("orders")).result().await;
     assert_eq!(
-        taken.unwrap_err().to_string(),
+        error_of(servicebus.create_topic(Topic::new("orders"))).await,
         "there is a queue \"orders\" already; update it, or delete it first"
     );
     let high = servicebus.subscription("prices", "high");
-    let error = high.update(|it| it.rule(Rule::all("all"))).result().await;
     assert_eq!(
-        error.unwrap_err().to_string(),
+        error_of(high.update(|it| it.rule(Rule::all("all")))).await,
         "an update of the subscription \"prices/Subscriptions/high\" cannot set its rules"
     );
 }
@@ -319,13 +312,8 @@ async fn a_subscription_without_messages() {
     let servicebus = namespace_with_prices().await;
     servicebus.topic("prices").send(price(3)).await;
     let high = servicebus.subscription("prices", "high");
-    assert_fails(
-        "a_subscription_without_messages",
-        high.expect_delivered()
-            .message_id("p-3")
-            .within(SHORT)
-            .await,
-    );
+    let expectation = high.expect_delivered().message_id("p-3");
+    assert_fails("a_subscription_without_messages", expectation).await;
 }
 
 #[tokio::test]
@@ -337,20 +325,20 @@ async fn a_dead_letter_of_a_subscription_with_another_reason() {
         .await
         .dead_letter("Rejected", "too high")
         .await;
-    let failed = high.expect_dead_lettered().reason("Refused").within(SHORT);
+    let expectation = high.expect_dead_lettered().reason("Refused");
     assert_fails(
         "a_dead_letter_of_a_subscription_with_another_reason",
-        failed.await,
-    );
+        expectation,
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn a_subscription_that_should_be_empty() {
     let servicebus = namespace_with_prices().await;
     servicebus.topic("prices").send(price(12)).await;
-    let all = servicebus.subscription("prices", "all");
-    let failed: Result<(), AssertionFailed> = all.expect_empty().within(SHORT).await;
-    assert_fails("a_subscription_that_should_be_empty", failed);
+    let expectation = servicebus.subscription("prices", "all").expect_empty();
+    assert_fails("a_subscription_that_should_be_empty", expectation).await;
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use servicebus_harness::prelude::*;
 
 use crate::harness::{
-    failure_texts::{SHORT, assert_fails},
+    failure_texts::{SHORT, assert_failed, assert_fails},
     namespace_with_order, namespace_with_orders,
 };
 
@@ -47,10 +47,8 @@ async fn more_unsettled_sends_than_allowed() {
     let (_servicebus, orders) = namespace_with_order().await;
     // Reported at once, with any deadline.
     let failed = orders.expect_unsettled_sends().at_most(0);
-    assert_fails(
-        "more_unsettled_sends_than_allowed",
-        failed.within(Duration::from_secs(60)).await,
-    );
+    let failed = failed.within(Duration::from_secs(60)).await;
+    assert_failed("more_unsettled_sends_than_allowed", failed);
 }
 
 #[tokio::test]
@@ -60,8 +58,9 @@ async fn fewer_unsettled_sends_than_expected() {
     orders.schedule(message, Duration::from_secs(60)).await;
     assert_fails(
         "fewer_unsettled_sends_than_expected",
-        orders.expect_unsettled_sends().within(SHORT).await,
-    );
+        orders.expect_unsettled_sends(),
+    )
+    .await;
     let failed = orders.expect_unsettled_sends().at_least(2).at_most(3);
     let text = failed.within(SHORT).await.unwrap_err().to_string();
     let expected = "orders: expected 2 to 3 sends unsettled at once, found none within 0.01 s\n";
