@@ -17,6 +17,13 @@ use crate::harness::{error_of, namespace_with_orders, orders, waiting::until_gon
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fifty_concurrent_namespaces_are_isolated() {
+    let buses = fifty_namespaces().await;
+    let addresses: HashSet<_> = buses.iter().map(|bus| bus.endpoints().amqp).collect();
+    assert_eq!(addresses.len(), 50);
+}
+
+/// Starts namespaces side by side; each has its own message and no other.
+pub(crate) async fn fifty_namespaces() -> Vec<ServiceBus> {
     let mut tests = JoinSet::new();
     for number in 0..50 {
         tests.spawn(async move {
@@ -28,9 +35,7 @@ async fn fifty_concurrent_namespaces_are_isolated() {
             servicebus
         });
     }
-    let buses = tests.join_all().await;
-    let addresses: HashSet<_> = buses.iter().map(|bus| bus.endpoints().amqp).collect();
-    assert_eq!(addresses.len(), 50);
+    tests.join_all().await
 }
 
 #[tokio::test]

@@ -5,9 +5,10 @@
 use std::{collections::HashSet, time::Duration};
 
 use servicebus_harness::{EventKind, prelude::*};
-use tokio::task::JoinSet;
 
-use crate::harness::{only_address::in_both_modes, orders, waiting::until_gone};
+use crate::harness::{
+    isolation::fifty_namespaces, only_address::in_both_modes, orders, waiting::until_gone,
+};
 use servicebus_test_support::built;
 
 async fn start() -> ServiceBus {
@@ -75,19 +76,7 @@ fn an_sdk_finds_the_namespace_of_its_connection_string() {
 #[test]
 fn fifty_concurrent_namespaces_share_one_emulator() {
     sharing("fifty_concurrent_namespaces_share_one_emulator", async {
-        let mut tests = JoinSet::new();
-        for number in 0..50 {
-            tests.spawn(async move {
-                let servicebus = start().await;
-                let orders = servicebus.queue("orders");
-                orders.send(format!("message of test {number}")).await;
-                let messages = orders.peek().await;
-                assert_eq!(messages.len(), 1);
-                assert_eq!(messages[0].body_text(), format!("message of test {number}"));
-                servicebus
-            });
-        }
-        let all = tests.join_all().await;
+        let all = fifty_namespaces().await;
         let addresses: HashSet<_> = all.iter().map(|it| it.endpoints().amqp).collect();
         assert_eq!(addresses.len(), 1);
         let namespaces: HashSet<_> = all.iter().map(|it| it.namespace().to_owned()).collect();
