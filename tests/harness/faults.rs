@@ -6,7 +6,7 @@ mod narrowed;
 mod raw;
 mod settling;
 
-use servicebus_harness::{EventKind, prelude::*};
+use servicebus_harness::{EventKind, Fault, prelude::*};
 
 use crate::harness::{error_of, transactions::TransactionClient};
 use servicebus_test_support::normalised::normalised;
@@ -16,6 +16,13 @@ async fn bus() -> ServiceBus {
         .queue(Queue::new("orders"))
         .queue(Queue::new("audit"));
     ServiceBus::builder().topology(topology).start().await
+}
+
+/// Waits until a fault has fired.
+async fn hit(fault: &Fault) {
+    while fault.hits().await == 0 {
+        tokio::task::yield_now().await;
+    }
 }
 
 /// How a test fails that does this.
@@ -34,13 +41,8 @@ async fn a_discharge_with_a_lost_reply_is_applied() {
     let mut transaction_client = TransactionClient::connect(&servicebus).await;
     transaction_client.send("orders", "a").await.commit().await;
     assert_eq!(fault.hits().await, 0);
-    let fired = async {
-        while fault.hits().await == 0 {
-            tokio::task::yield_now().await;
-        }
-    };
     let transaction = transaction_client.send("orders", "b").await;
-    transaction.commit_without_reply(fired).await;
+    transaction.commit_without_reply(hit(&fault)).await;
     assert_eq!(fault.hits().await, 1);
     let orders = servicebus.queue("orders");
     assert_message_count!(orders, active = 2).await;
@@ -87,12 +89,11 @@ hint: let the test perform the operation of the fault, or remove the fault with 
 async fn a_fault_that_never_fired_fails_the_test_when_the_namespace_is_stopped() {
     let failure = failure(async {
         let servicebus = bus().await;
-        servicebus
+        let misspelt = servicebus
             .faults()
             .on(Operation::Discharge)
-            .entity("ordres")
-            .lose_reply()
-            .await;
+            .entity("ordres");
+        misspelt.lose_reply().await;
         servicebus.stop().await;
     });
     assert_eq!(
@@ -161,11 +162,8 @@ hint: let the test perform the operation of the fault, or remove the fault with 
 async fn a_failing_test_keeps_its_own_failure() {
     let failure = failure(async {
         let servicebus = bus().await;
-        servicebus
-            .faults()
-            .on(Operation::Discharge)
-            .lose_reply()
-            .await;
+        let discharges = servicebus.faults().on(Operation::Discharge);
+        discharges.lose_reply().await;
         panic!("{}", "the test's own words");
     });
     assert_eq!(failure.await, "the test's own words");

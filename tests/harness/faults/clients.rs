@@ -13,8 +13,8 @@ use azservicebus::{
 };
 use servicebus_harness::prelude::*;
 
-use super::{bus, raw::Client};
-use crate::harness::within;
+use super::{bus, hit, raw::Client};
+use crate::harness::{error_of, within};
 
 #[tokio::test]
 async fn a_rejected_send_has_the_reason() {
@@ -23,7 +23,7 @@ async fn a_rejected_send_has_the_reason() {
     sends.nth(2).reject("amqp:resource-limit-exceeded").await;
     let orders = servicebus.queue("orders");
     orders.send("1").await;
-    let error = orders.send("2").result().await.unwrap_err().to_string();
+    let error = error_of(orders.send("2")).await;
     assert!(error.contains("amqp:resource-limit-exceeded"), "{error}");
     assert_message_count!(orders, active = 1).await;
 }
@@ -133,18 +133,10 @@ async fn a_lock_is_lost_before_its_message_is_completed() {
     let servicebus = bus().await;
     let orders = servicebus.queue("orders");
     orders.send("1").await;
-    servicebus
-        .faults()
-        .on(Operation::Complete)
-        .lose_lock()
-        .await;
-    let error = orders
-        .receive()
-        .await
-        .complete()
-        .result()
-        .await
-        .unwrap_err();
+    let completions = servicebus.faults().on(Operation::Complete);
+    completions.lose_lock().await;
+    let received = orders.receive().await;
+    let error = received.complete().result().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::MessageLockLost, "{error:?}");
     assert_eq!(orders.receive().await.delivery_count(), 2);
 }
@@ -154,12 +146,8 @@ async fn a_message_is_delivered_twice() {
     let servicebus = bus().await;
     let orders = servicebus.queue("orders");
     orders.send(Message::from("1").message_id("o-1")).await;
-    servicebus
-        .faults()
-        .on(Operation::Deliver)
-        .message_id("o-1")
-        .redeliver()
-        .await;
+    let deliveries = servicebus.faults().on(Operation::Deliver);
+    deliveries.message_id("o-1").redeliver().await;
     orders.receive().await.complete().await;
     orders.receive().await.complete().await;
     assert_empty!(orders).await;
@@ -173,9 +161,7 @@ async fn a_delayed_send_waits_for_the_clock() {
     let sends = servicebus.faults().on(Operation::Send);
     let delayed = sends.delay(Duration::from_secs(30)).await;
     let fired = async {
-        while delayed.hits().await == 0 {
-            tokio::task::yield_now().await;
-        }
+        hit(&delayed).await;
         assert_message_count!(orders, active = 0).await;
         servicebus.clock().advance(Duration::from_secs(30)).await;
     };

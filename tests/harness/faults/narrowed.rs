@@ -6,7 +6,8 @@ use servicebus_harness::prelude::*;
 use servicebus_test_support::client::part;
 use tokio::time::timeout;
 
-use super::{bus, raw::Client};
+use super::{bus, hit, raw::Client};
+use crate::harness::error_of;
 
 #[tokio::test]
 async fn a_fault_applies_to_one_delivery() {
@@ -33,7 +34,7 @@ async fn a_fault_applies_to_one_delivery() {
 async fn an_unknown_party_is_refused_with_the_known_ones() {
     let servicebus = bus().await;
     let sends = servicebus.faults().on(Operation::Send).party("missing");
-    let error = sends.lose_reply().result().await.unwrap_err().to_string();
+    let error = error_of(sends.lose_reply()).await;
     assert!(error.contains("the name of a key"), "{error}");
 }
 
@@ -46,9 +47,7 @@ async fn a_crash_before_or_after_a_send() {
         let mut client = Client::connect(&servicebus, "worker").await;
         let mut sender = client.sender("orders").await;
         let _unanswered = sender.post("1").await;
-        while fault.hits().await == 0 {
-            tokio::task::yield_now().await;
-        }
+        hit(&fault).await;
         assert_message_count!(servicebus.queue("orders"), active = stored).await;
     }
 }
@@ -61,9 +60,7 @@ async fn a_postponed_operation_waits_and_others_continue() {
     let mut client = Client::connect(&servicebus, "worker").await;
     let mut sender = client.sender("orders").await;
     let sent = sender.post("1").await;
-    while fault.hits().await == 0 {
-        tokio::task::yield_now().await;
-    }
+    hit(&fault).await;
     let orders = servicebus.queue("orders");
     orders.send("2").await;
     assert!(timeout(Duration::ZERO, sent).await.is_err(), "it waits");

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use servicebus_harness::{EventKind, prelude::*};
+use servicebus_harness::{Error, EventKind, prelude::*};
 
 use super::bus;
-use crate::harness::error_of;
+use crate::harness::{assert_error, error_of};
 
 async fn bus_with_order() -> (ServiceBus, QueueClient) {
     let servicebus = bus().await;
@@ -14,13 +14,20 @@ async fn bus_with_order() -> (ServiceBus, QueueClient) {
     (servicebus, orders)
 }
 
-#[tokio::test]
-async fn a_refused_completion_keeps_its_lock() {
+/// Completes that order, with an effect on the completion.
+async fn completed(effect: Effect) -> (ServiceBus, QueueClient, Result<(), Error>) {
     let (servicebus, orders) = bus_with_order().await;
     let received = orders.receive().await;
     let completions = servicebus.faults().on(Operation::Complete);
-    completions.reject("amqp:internal-error").await;
-    let error = received.complete().result().await.unwrap_err();
+    completions.apply(effect).await;
+    let completed = received.complete().result().await;
+    (servicebus, orders, completed)
+}
+
+#[tokio::test]
+async fn a_refused_completion_keeps_its_lock() {
+    let (_servicebus, _, completed) = completed(Effect::reject("amqp:internal-error")).await;
+    let error = completed.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
     let condition = error.condition().expect("it was refused");
     assert_eq!(condition.condition, "amqp:internal-error");
@@ -32,11 +39,8 @@ async fn a_refused_completion_keeps_its_lock() {
 
 #[tokio::test]
 async fn a_completion_on_a_detached_link_fails() {
-    let (servicebus, orders) = bus_with_order().await;
-    let received = orders.receive().await;
-    let completions = servicebus.faults().on(Operation::Complete);
-    completions.detach("amqp:link:detach-forced").await;
-    let error = error_of(received.complete()).await;
+    let (_servicebus, _, completed) = completed(Effect::detach("amqp:link:detach-forced")).await;
+    let error = completed.unwrap_err().to_string();
     assert!(
         error.ends_with("the link was detached before the completion"),
         "{error}"
@@ -45,41 +49,23 @@ async fn a_completion_on_a_detached_link_fails() {
 
 #[tokio::test]
 async fn a_completion_on_a_dropped_connection_fails() {
-    let (servicebus, orders) = bus_with_order().await;
-    let received = orders.receive().await;
-    let completions = servicebus.faults().on(Operation::Complete);
-    completions.drop_connection().await;
-    let error = received.complete().result().await.unwrap_err();
+    let (_servicebus, _, completed) = completed(Effect::drop_connection()).await;
+    let error = completed.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
 }
 
 #[tokio::test]
 async fn a_delayed_completion_is_awaited() {
-    let (servicebus, orders) = bus_with_order().await;
-    let received = orders.receive().await;
-    let completions = servicebus.faults().on(Operation::Complete);
-    completions.delay_real(Duration::from_millis(200)).await;
-    received.complete().await;
+    let delay = Effect::delay_real(Duration::from_millis(200));
+    let (_servicebus, orders, completed) = completed(delay).await;
+    completed.unwrap();
     assert_completed!(orders, message_id = "o-1", count = 1).await;
 }
 
 #[tokio::test]
-async fn a_completion_with_a_scripted_lost_lock_fails() {
-    let (servicebus, orders) = bus_with_order().await;
-    let received = orders.receive().await;
-    let completions = servicebus.faults().on(Operation::Complete);
-    completions.lose_lock().await;
-    let error = received.complete().result().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::MessageLockLost, "{error}");
-}
-
-#[tokio::test]
 async fn a_completion_with_a_redelivery_succeeds() {
-    let (servicebus, orders) = bus_with_order().await;
-    let received = orders.receive().await;
-    let completions = servicebus.faults().on(Operation::Complete);
-    completions.redeliver().await;
-    received.complete().await;
+    let (_servicebus, orders, completed) = completed(Effect::redeliver()).await;
+    completed.unwrap();
     assert_eq!(orders.receive().await.message_id.as_deref(), Some("o-1"));
 }
 
@@ -98,38 +84,17 @@ async fn a_fault_on_a_completion_does_not_affect_the_next() {
 async fn an_exchange_ends_with_its_connection() {
     let (servicebus, orders) = bus_with_order().await;
     let started = Instant::now();
-    servicebus
-        .faults()
-        .on(Operation::Send)
-        .drop_connection()
-        .await;
-    let error = orders.send("a").result().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
-    assert_eq!(
-        error.to_string(),
-        "cannot send to orders: the connection ended before there was an answer"
-    );
-    servicebus
-        .faults()
-        .on(Operation::Management)
-        .drop_connection()
-        .await;
+    let faults = servicebus.faults();
+    faults.on(Operation::Send).drop_connection().await;
+    let sentence = "cannot send to orders: the connection ended before there was an answer";
+    assert_error(orders.send("a"), ErrorKind::Unreachable, sentence).await;
+    faults.on(Operation::Management).drop_connection().await;
     assert_eq!(
         error_of(orders.peek()).await,
         "cannot peek orders: the connection ended before there was an answer"
     );
     assert!(started.elapsed() < Duration::from_secs(20));
     assert_eq!(orders.peek().await.len(), 1);
-}
-
-#[tokio::test]
-async fn a_redelivered_message_is_completed_without_effect() {
-    let (servicebus, orders) = bus_with_order().await;
-    let deliveries = servicebus.faults().on(Operation::Deliver);
-    deliveries.redeliver().await;
-    orders.receive().await.complete().await;
-    orders.receive().await.complete().await;
-    assert_empty!(orders).await;
 }
 
 #[tokio::test]
@@ -149,12 +114,8 @@ async fn an_exchange_whose_reply_is_lost_ends_at_once() {
     let started = Instant::now();
     let faults = servicebus.faults();
     faults.on(Operation::Send).lose_reply().await;
-    let error = orders.send("a").result().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
-    assert_eq!(
-        error.to_string(),
-        "cannot send to orders: no answer: the reply to the send was lost"
-    );
+    let sentence = "cannot send to orders: no answer: the reply to the send was lost";
+    assert_error(orders.send("a"), ErrorKind::Timeout, sentence).await;
     assert_message_count!(orders, active = 2).await;
     faults.on(Operation::Management).lose_reply().await;
     assert_eq!(
@@ -207,12 +168,11 @@ async fn a_failure_names_the_fault_that_blocked_a_message() {
     let sends = servicebus.faults().on(Operation::Send);
     sends.reject("amqp:internal-error").await;
     orders.send("a").result().await.unwrap_err();
-    let counted = orders.expect_message_count().active(1);
-    let failure = counted
-        .within(Duration::ZERO)
-        .await
-        .unwrap_err()
-        .to_string();
+    let counted = orders
+        .expect_message_count()
+        .active(1)
+        .within(Duration::ZERO);
+    let failure = counted.await.unwrap_err().to_string();
     let hint = "hint: a fault blocked a message of the test: the send was rejected with amqp:internal-error";
     assert!(failure.ends_with(hint), "{failure}");
 }
