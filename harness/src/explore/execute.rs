@@ -20,7 +20,7 @@ use super::{
     final_messages::{self, FinalMessages},
     hang::hang,
     panics,
-    run::{CrashSignal, PARTIES, Run},
+    run::{PARTIES, Run, Supervision},
     virtual_time::VirtualTimeDriver,
 };
 use crate::{Builder, background::Background, background::Stopwatch};
@@ -90,12 +90,12 @@ where
         Arc::clone(virtual_time),
         namespace,
         plan.clone(),
-        Rc::clone(&run.crashed),
+        Rc::clone(&run.supervision),
     ));
     let tested = async {
         tokio::select! {
             biased;
-            passed = run.wakes.count(test(&run)) => passed.check().err(),
+            passed = run.supervision.wakes.count(test(&run)) => passed.check().err(),
             hangs = hang(&run) => Some(hangs.to_owned()),
         }
     };
@@ -115,7 +115,7 @@ where
         location: None,
     });
     if outcome.failure.is_none() {
-        outcome.failure = run.failures.borrow().first().cloned();
+        outcome.failure = run.supervision.failures.borrow().first().cloned();
     }
     let final_messages = match explore.is_same_end && outcome.failure.is_none() {
         true => final_messages::final_messages(&run.servicebus).await,
@@ -145,7 +145,7 @@ async fn complete_faults(
     virtual_time: Arc<VirtualTimeDriver>,
     namespace: ConductedNamespace,
     plan: Plan,
-    crashed: Rc<CrashSignal>,
+    supervision: Rc<Supervision>,
 ) {
     let is_completed_here =
         |effect: &Effect, operation| effect.is_crash() || drops_reply(*effect, operation);
@@ -176,8 +176,8 @@ async fn complete_faults(
                 return true;
             };
             if effect.is_crash() {
-                *crashed.party.borrow_mut() = Some(point.party.clone());
-                crashed.notify.notify_waiters();
+                *supervision.crashed.party.borrow_mut() = Some(point.party.clone());
+                supervision.crashed.notify.notify_waiters();
             } else {
                 tokio::task::spawn_local(drop_later(namespace.clone(), fault.id));
             }

@@ -64,7 +64,7 @@ pub(crate) async fn hang(run: &Run) -> &'static str {
     let (mut last, mut since) = ((0, 0), begun);
     while begun.elapsed() <= MAX_DURATION {
         sleep(CHECK_INTERVAL).await;
-        let now = (run.last_operation(last.0), run.wakes.total());
+        let now = (run.last_operation(last.0), run.supervision.wakes.total());
         if now != last || run.namespace.has_deadline_within(IDLE_LIMIT) {
             (last, since) = (now, Instant::now());
         } else if since.elapsed() >= IDLE_LIMIT {

@@ -40,13 +40,19 @@ pub struct Run {
     pub(crate) servicebus: ServiceBus,
     pub(crate) namespace: ConductedNamespace,
     pub(crate) parties: RefCell<BTreeMap<String, PartyKey>>,
-    pub(crate) failures: Rc<RefCell<Vec<Failure>>>,
+    pub(crate) supervision: Rc<Supervision>,
+    tasks: RefCell<Vec<JoinHandle<()>>>,
+}
+
+/// What the supervision of a party needs from its run.
+#[derive(Debug, Default)]
+pub(crate) struct Supervision {
+    pub(crate) failures: RefCell<Vec<Failure>>,
     /// The party to crash next.
-    pub(crate) crashed: Rc<CrashSignal>,
+    pub(crate) crashed: CrashSignal,
     pub(crate) wakes: WakeCounter,
     /// How often parties were started.
-    starts: Rc<Cell<u64>>,
-    tasks: RefCell<Vec<JoinHandle<()>>>,
+    starts: Cell<u64>,
 }
 
 /// The key that identifies a party to the namespace.
@@ -76,10 +82,7 @@ impl Run {
             servicebus,
             namespace,
             parties: RefCell::default(),
-            failures: Rc::default(),
-            crashed: Rc::default(),
-            wakes: WakeCounter::default(),
-            starts: Rc::default(),
+            supervision: Rc::default(),
             tasks: RefCell::default(),
         }
     }
@@ -125,7 +128,7 @@ impl Run {
         let started = Instant::now();
         let (mut last, mut since) = ((0, 0), started);
         loop {
-            let now = (self.last_operation(last.0), self.starts.get());
+            let now = (self.last_operation(last.0), self.supervision.starts.get());
             if now != last {
                 (last, since) = (now, Instant::now());
             }
@@ -167,13 +170,8 @@ impl Run {
         R: Passes + 'static,
     {
         let party = self.key(name);
-        let supervisor = Supervisor {
-            failures: Rc::clone(&self.failures),
-            crashed: Rc::clone(&self.crashed),
-            wakes: self.wakes.clone(),
-            starts: Rc::clone(&self.starts),
-        };
-        let supervised = supervise(party, Rc::new(code), once, supervisor);
+        let supervision = Rc::clone(&self.supervision);
+        let supervised = supervise(party, Rc::new(code), once, supervision);
         self.tasks.borrow_mut().push(spawn_local(supervised));
     }
 
@@ -204,16 +202,8 @@ impl Run {
     }
 }
 
-/// What the supervision of a party needs from its run.
-struct Supervisor {
-    failures: Rc<RefCell<Vec<Failure>>>,
-    crashed: Rc<CrashSignal>,
-    wakes: WakeCounter,
-    starts: Rc<Cell<u64>>,
-}
-
 /// Runs the code of a party repeatedly.
-async fn supervise<F, R>(party: Party, code: Rc<F>, once: bool, supervisor: Supervisor)
+async fn supervise<F, R>(party: Party, code: Rc<F>, once: bool, run: Rc<Supervision>)
 where
     F: AsyncFn(Party) -> R + 'static,
     R: Passes + 'static,
@@ -221,15 +211,15 @@ where
     let (mut pause, mut ended_soon) = (RESTART_DELAYS[0], 0);
     loop {
         let started = Instant::now();
-        supervisor.starts.set(supervisor.starts.get() + 1);
+        run.starts.set(run.starts.get() + 1);
         let (attempt, of_attempt) = (Rc::clone(&code), party.clone());
-        let wakes = supervisor.wakes.clone();
+        let wakes = run.wakes.clone();
         let mut task = AbortOnDrop(spawn_local(async move {
             wakes.count(attempt(of_attempt)).await.check()
         }));
         let ended = tokio::select! {
             biased;
-            () = crash_signalled(&party.name, &supervisor.crashed) => None,
+            () = crash_signalled(&party.name, &run.crashed) => None,
             ended = &mut task.0 => Some(ended),
         };
         drop(task);
@@ -254,7 +244,7 @@ where
                 message,
                 location: None,
             };
-            return supervisor.failures.borrow_mut().push(failure);
+            return run.failures.borrow_mut().push(failure);
         }
         sleep(pause).await;
         pause = (pause * 2).min(RESTART_DELAYS[1]);
