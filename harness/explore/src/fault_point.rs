@@ -143,34 +143,17 @@ pub(crate) fn stable_key_parts(
     second: &[LoggedOperation],
     parties: &BTreeMap<String, String>,
 ) -> KeyParts {
-    let keys = |log: &[LoggedOperation], key_parts| {
-        let mut keys: Vec<String> = fault_points(log, parties, key_parts)
-            .into_iter()
-            .map(|point| point.key)
-            .collect();
-        keys.sort();
-        keys
+    let points = |log, key_parts| fault_points(log, parties, key_parts);
+    let of = |(message_id, session_id)| KeyParts {
+        message_id,
+        session_id,
     };
-    let all = KeyParts::default();
-    let without_message = KeyParts {
-        message_id: false,
-        ..all
-    };
-    let none = KeyParts {
-        session_id: false,
-        ..without_message
-    };
-    [
-        all,
-        KeyParts {
-            session_id: false,
-            ..all
-        },
-        without_message,
-    ]
-    .into_iter()
-    .find(|&key_parts| keys(first, key_parts) == keys(second, key_parts))
-    .unwrap_or(none)
+    let none = of((false, false));
+    let mut all = [(true, true), (true, false), (false, true)]
+        .into_iter()
+        .map(of);
+    let stable = all.find(|&parts| have_equal_keys(&points(first, parts), &points(second, parts)));
+    stable.unwrap_or(none)
 }
 
 /// Describes the first operation in which two runs differ.

@@ -1,7 +1,10 @@
 //! Plans which faults to try, in which order: first one of each kind of situation, then the rest. Only the budget cuts
 //! plans, and what it cuts is counted.
 
-use std::collections::{BTreeMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashSet},
+    hash::Hash,
+};
 
 use servicebus_control_api::Operation;
 
@@ -179,18 +182,8 @@ impl Position {
     }
 }
 
-type Signature = (
-    String,
-    &'static str,
-    Option<String>,
-    Option<String>,
-    u32,
-    Position,
-    [u64; 3],
-    Option<&'static str>,
-);
-
-fn signature(point: &FaultPoint, position: Position) -> Signature {
+/// Returns what operations in the same kind of situation have in common.
+fn signature(point: &FaultPoint, position: Position) -> impl Eq + Hash + use<> {
     let operation = &point.operation;
     let before = operation.before.unwrap_or_default();
     let about = [before.ready, before.locked, before.receivers as u64].map(|count| count.min(2));
