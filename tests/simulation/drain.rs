@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use fe2o3_amqp::Receiver;
 use fe2o3_amqp::types::messaging::Body;
 use fe2o3_amqp::types::messaging::message::DecodeIntoMessage as _;
 use fe2o3_amqp::types::primitives::{Array, Value};
@@ -10,7 +11,7 @@ use serde_amqp::read::SliceReader;
 use serde_json::Value as Json;
 use tokio::time::{sleep, timeout};
 
-use crate::client::{Client, Exchange, ExchangeFailed, map};
+use crate::client::{Client, Exchange, ExchangeFailed, map, within};
 use crate::entities::{ENTITIES, SESSIONS};
 use crate::http::Http;
 use crate::receivers::arrival;
@@ -25,25 +26,20 @@ const CREDIT: u32 = 100;
 
 /// Empties everything; says whether that was possible.
 pub(crate) async fn drain(world: &Arc<World>) -> bool {
+    let ledger = &world.ledger;
     sleep(SETTLE_TIME).await;
     let left = world.network.open_at_server();
     if !left.is_empty() {
-        world
-            .ledger
-            .find(format!("connections {left:?} have no client, and stay"));
+        ledger.find(format!("connections {left:?} have no client, and stay"));
     }
     let drained = try_drain(world).await;
     if let Err(ExchangeFailed(why)) = &drained {
-        world
-            .ledger
-            .find(format!("the entities cannot be emptied: {why}"));
+        ledger.find(format!("the entities cannot be emptied: {why}"));
     }
     sleep(RECEIVE_TIMEOUT).await;
     let left = world.network.open_at_server();
     if !left.is_empty() {
-        world
-            .ledger
-            .find(format!("connections {left:?} were closed, and stay"));
+        ledger.find(format!("connections {left:?} were closed, and stay"));
     }
     drained.is_ok()
 }
@@ -112,10 +108,7 @@ async fn drain_store(
     let address = format!("{}{suffix}", ENTITIES[place].address);
     let mut receiver = client.receiver(&address, false).await?;
     let mut found = 0;
-    receiver
-        .set_credit(CREDIT)
-        .await
-        .map_err(|error| ExchangeFailed(format!("{error:?}")))?;
+    within("credit", receiver.set_credit(CREDIT)).await?;
     while found < expected {
         let Ok(received) = timeout(RECEIVE_TIMEOUT, receiver.recv::<Body<Value>>()).await else {
             break;
@@ -132,10 +125,7 @@ async fn drain_store(
         ));
     }
     world.ledger.closing(link);
-    receiver
-        .close()
-        .await
-        .map_err(|error| ExchangeFailed(format!("{error:?}")))
+    within("detach", receiver.close()).await
 }
 
 async fn drain_sessions(world: &Arc<World>, client: &mut Client, expected: u64) -> Exchange<()> {
@@ -151,10 +141,7 @@ async fn drain_sessions(world: &Arc<World>, client: &mut Client, expected: u64) 
         };
         world.ledger.holds(link, &session, until);
         world.ledger.grant_credit(link, CREDIT);
-        receiver
-            .set_credit(CREDIT)
-            .await
-            .map_err(|error| ExchangeFailed(format!("{error:?}")))?;
+        within("credit", receiver.set_credit(CREDIT)).await?;
         let before = found;
         while let Ok(received) =
             timeout(Duration::from_millis(200), receiver.recv::<Body<Value>>()).await
@@ -166,10 +153,7 @@ async fn drain_sessions(world: &Arc<World>, client: &mut Client, expected: u64) 
             found += 1;
         }
         world.ledger.closing(link);
-        receiver
-            .close()
-            .await
-            .map_err(|error| ExchangeFailed(format!("{error:?}")))?;
+        within("detach", receiver.close()).await?;
         if found == before {
             break;
         }
@@ -182,24 +166,26 @@ async fn drain_sessions(world: &Arc<World>, client: &mut Client, expected: u64) 
     Ok(())
 }
 
+/// Locks a session, which no other client holds now.
+async fn hold(client: &mut Client, address: &str, session: &str) -> Exchange<Receiver> {
+    let accepting = client.session_receiver(address, Some(session), RECEIVE_TIMEOUT, true);
+    match accepting.await? {
+        Some((receiver, ..)) => Ok(receiver),
+        None => Err(ExchangeFailed(format!("session {session} is locked"))),
+    }
+}
+
 /// Forgets what is kept with sessions.
 async fn clear_states(client: &mut Client) -> Exchange<()> {
     let address = ENTITIES[SESSIONS].address;
     for session in SESSION_NAMES {
-        let accepted = client
-            .session_receiver(address, Some(session), RECEIVE_TIMEOUT, true)
-            .await?;
-        let (receiver, ..) =
-            accepted.ok_or_else(|| ExchangeFailed(format!("session {session} is locked")))?;
+        let receiver = hold(client, address, session).await?;
         let body = map([
             ("session-id", session.into()),
             ("session-state", Value::Null),
         ]);
         client.ask(address, "set-session-state", body).await?;
-        receiver
-            .close()
-            .await
-            .map_err(|error| ExchangeFailed(format!("{error:?}")))?;
+        within("detach", receiver.close()).await?;
     }
     Ok(())
 }
@@ -225,15 +211,7 @@ async fn drain_deferred(world: &Arc<World>, client: &mut Client, place: usize) -
             numbers.push(Value::Long(number));
         }
         let holder = match session {
-            Some(session) => {
-                let accepted = client
-                    .session_receiver(address, Some(session), RECEIVE_TIMEOUT, true)
-                    .await?;
-                Some(
-                    accepted
-                        .ok_or_else(|| ExchangeFailed(format!("session {session} is locked")))?,
-                )
-            }
+            Some(session) => Some(hold(client, address, session).await?),
             None => None,
         };
         let mut body = map([
@@ -260,11 +238,8 @@ async fn drain_deferred(world: &Arc<World>, client: &mut Client, place: usize) -
         for entry in entries {
             world.ledger.found(place, read(entry)?.key);
         }
-        if let Some((receiver, ..)) = holder {
-            receiver
-                .close()
-                .await
-                .map_err(|error| ExchangeFailed(format!("{error:?}")))?;
+        if let Some(receiver) = holder {
+            within("detach", receiver.close()).await?;
         }
     }
     Ok(())
@@ -291,6 +266,7 @@ fn read(entry: Value) -> Exchange<crate::ledger::Arrival> {
 
 /// Nothing is left, and nothing is under way.
 async fn settle(world: &Arc<World>, http: &mut Http) -> Exchange<()> {
+    let ledger = &world.ledger;
     let rest = http
         .post(
             "/$emulator/v1/namespaces/simulated/settled",
@@ -298,9 +274,7 @@ async fn settle(world: &Arc<World>, http: &mut Http) -> Exchange<()> {
         )
         .await;
     if let Err(ExchangeFailed(why)) = rest {
-        world
-            .ledger
-            .find(format!("the namespace does not come to rest: {why}"));
+        ledger.find(format!("the namespace does not come to rest: {why}"));
     }
     let forwarding = [
         "source",
@@ -319,9 +293,7 @@ async fn settle(world: &Arc<World>, http: &mut Http) -> Exchange<()> {
             .as_object()
             .is_some_and(|counts| counts.values().all(|count| *count == 0));
         if !is_empty {
-            world
-                .ledger
-                .find(format!("{address} was emptied, and has {counts}"));
+            ledger.find(format!("{address} was emptied, and has {counts}"));
         }
     }
     Ok(())
