@@ -15,7 +15,7 @@ use crate::arguments::Effort;
 use crate::connection::connect;
 use crate::memory::{processor_time, resident};
 use crate::process::Emulator;
-use crate::report::{Limit, Report};
+use crate::report::Report;
 use crate::statistics::Rounds;
 
 /// Memory and threads settle within this time.
@@ -52,21 +52,16 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
         }
         shown.push(started.elapsed().as_secs_f64() * 1e6 / f64::from(part));
     }
-    report.judge("make a queue", &each, " µs", Limit::AtMost(100.0));
+    report.at_most("make a queue", &each, " µs", 100.0);
     let what = "the last thousand ÷ the first";
-    report.judge(what, &growth, "", Limit::AtMost(1.5));
-    report.judge(
-        "memory of a queue",
-        &memory,
-        " bytes",
-        Limit::AtMost(2048.0),
-    );
+    report.at_most(what, &growth, "", 1.5);
+    report.at_most("memory of a queue", &memory, " bytes", 2048.0);
     let what = "show one over Azure Resource Manager";
-    report.judge(what, &shown, " µs", Limit::AtMost(2000.0));
+    report.at_most(what, &shown, " µs", 2000.0);
     Ok(())
 }
 
-/// An administration client.
+/// A client of the administration API and of the control API.
 pub(crate) struct Client {
     stream: TcpStream,
     token: String,
@@ -137,7 +132,7 @@ impl Client {
     }
 }
 
-/// Returns whether a response has its head and the announced bytes of body.
+/// Returns whether a response has its head and the announced bytes of body, if it announces any.
 fn is_whole(answer: &[u8]) -> bool {
     let answer = String::from_utf8_lossy(answer);
     let Some((head, body)) = answer.split_once("\r\n\r\n") else {
@@ -148,5 +143,5 @@ fn is_whole(answer: &[u8]) -> bool {
         let is_length = name.eq_ignore_ascii_case("content-length");
         is_length.then(|| value.trim().parse().ok())?
     });
-    length.is_some_and(|length: usize| body.len() >= length)
+    length.is_none_or(|length: usize| body.len() >= length)
 }

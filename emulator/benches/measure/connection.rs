@@ -4,7 +4,7 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use servicebus_codec::Reader;
+use servicebus_codec::{DecodeError, Fields, Reader};
 use servicebus_test_support::stream::Stream;
 
 use crate::frames::{self, Role, code};
@@ -65,6 +65,15 @@ impl Connection {
     /// Writes raw bytes.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
+    }
+
+    /// Writes what is collected in `output`, if anything is, and empties it.
+    pub(crate) fn write_out(&mut self, output: &mut Vec<u8>) -> io::Result<()> {
+        if !output.is_empty() {
+            self.write(output)?;
+            output.clear();
+        }
+        Ok(())
     }
 
     /// Waits for input and reads it.
@@ -149,80 +158,81 @@ impl Connection {
     }
 }
 
-impl Frame<'_> {
-    /// Returns the number of deliveries in a disposition of accepted.
-    pub(crate) fn accepted(&self) -> io::Result<u32> {
+impl<'a> Frame<'a> {
+    /// Reads fields of the performative, from the first.
+    fn read<T>(
+        &self,
+        read: impl FnOnce(&mut Fields<'a>) -> Result<T, DecodeError>,
+    ) -> io::Result<T> {
         let read = || {
             let mut reader = Reader::new(self.body);
             reader.descriptor()?;
-            let mut fields = reader.fields()?;
+            read(&mut reader.fields()?)
+        };
+        read().map_err(io::Error::other)
+    }
+
+    /// Returns the number of deliveries in a disposition of accepted.
+    pub(crate) fn accepted(&self) -> io::Result<u32> {
+        let read = self.read(|fields| {
             fields.bool()?;
             let first = fields.u32()?.unwrap_or(0);
             let last = fields.u32()?.unwrap_or(first);
             fields.bool()?;
             Ok((first, last, fields.raw()?))
-        };
-        match read().map_err(codec_error)? {
+        });
+        match read? {
             (first, last, Some([0, 0x53, code::ACCEPTED, ..])) => Ok(last.wrapping_sub(first) + 1),
             (.., state) => Err(io::Error::other(format!("not accepted: {state:?}"))),
         }
     }
 
     /// The state of a disposition.
-    pub(crate) fn state(&self) -> io::Result<&[u8]> {
-        let read = || {
-            let mut reader = Reader::new(self.body);
-            reader.descriptor()?;
-            let mut fields = reader.fields()?;
-            for _ in 0..4 {
-                fields.raw()?;
-            }
+    pub(crate) fn state(&self) -> io::Result<&'a [u8]> {
+        let state = self.read(|fields| {
+            skip(fields, 4)?;
             fields.raw()
-        };
-        let state = read().map_err(codec_error)?;
-        state.ok_or_else(|| io::Error::other("a disposition without a state"))
+        });
+        state?.ok_or_else(|| io::Error::other("a disposition without a state"))
     }
 
     /// Returns how many deliveries the emulator will have accepted when a link's credit is used up.
     pub(crate) fn credit_limit(&self) -> io::Result<Option<u32>> {
-        let read = || {
-            let mut reader = Reader::new(self.body);
-            reader.descriptor()?;
-            let mut fields = reader.fields()?;
-            for _ in 0..5 {
-                fields.raw()?;
-            }
+        let (count, credit) = self.read(|fields| {
+            skip(fields, 5)?;
             Ok((fields.u32()?, fields.u32()?))
-        };
-        let (count, credit) = read().map_err(codec_error)?;
-        Ok(count
-            .zip(credit)
-            .map(|(count, credit)| count.wrapping_add(credit)))
+        })?;
+        let limit = count.zip(credit);
+        Ok(limit.map(|(count, credit)| count.wrapping_add(credit)))
     }
 
     /// The handle of the link that a transfer is on.
     pub(crate) fn handle(&self) -> io::Result<u32> {
-        let read = || {
-            let mut reader = Reader::new(self.body);
-            reader.descriptor()?;
-            reader.fields()?.u32()
-        };
-        let handle = read().map_err(codec_error)?;
+        let handle = self.read(Fields::u32)?;
         handle.ok_or_else(|| io::Error::other("a transfer without a handle"))
     }
 
     /// The delivery id of a transfer.
     pub(crate) fn delivery_id(&self) -> io::Result<u32> {
-        let read = || {
-            let mut reader = Reader::new(self.body);
-            reader.descriptor()?;
-            let mut fields = reader.fields()?;
-            fields.u32()?;
+        let id = self.read(|fields| {
+            skip(fields, 1)?;
             fields.u32()
-        };
-        let id = read().map_err(codec_error)?;
-        id.ok_or_else(|| io::Error::other("a transfer without an id"))
+        });
+        id?.ok_or_else(|| io::Error::other("a transfer without an id"))
     }
+
+    /// Whether more frames of a transfer's delivery follow.
+    pub(crate) fn continues(&self) -> io::Result<bool> {
+        let more = self.read(|fields| {
+            skip(fields, 5)?;
+            fields.bool()
+        });
+        Ok(more?.unwrap_or(false))
+    }
+}
+
+fn skip(fields: &mut Fields<'_>, count: usize) -> Result<(), DecodeError> {
+    (0..count).try_for_each(|_| fields.raw().map(drop))
 }
 
 /// Connects a socket without Nagle's algorithm and with a read timeout.
@@ -239,8 +249,4 @@ fn is_late(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
     )
-}
-
-fn codec_error(error: servicebus_codec::DecodeError) -> io::Error {
-    io::Error::other(error)
 }

@@ -14,7 +14,7 @@ use servicebus_broker::{
 use crate::Outcome;
 use crate::arguments::Effort;
 use crate::frames::message;
-use crate::report::{Limit, Report};
+use crate::report::Report;
 use crate::statistics::{Rounds, number};
 
 const SHALLOW: u32 = 1_000;
@@ -95,12 +95,7 @@ fn compare(report: &mut Report, what: &str, pairs: &[(Costs, Costs)], of: fn(&Co
         &format!("{what}, ns per message"),
         format!("{deep} against {shallow}"),
     );
-    report.judge(
-        &format!("{what}, a million ÷ a thousand"),
-        &ratio,
-        "",
-        Limit::AtMost(5.0),
-    );
+    report.at_most(&format!("{what}, a million ÷ a thousand"), &ratio, "", 5.0);
 }
 
 fn costs(depth: u32, batches: u32, expiries: u32) -> Costs {

@@ -16,7 +16,7 @@ use crate::memory::resident;
 use crate::process::{Emulator, scratch, time_to_first_line};
 use crate::rabbitmq::Publisher;
 use crate::receiver::{Accept, Receiver};
-use crate::report::{Limit, Report};
+use crate::report::Report;
 use crate::sender::Sender;
 use crate::statistics::{Rounds, histogram};
 use crate::throughput::through_emulator;
@@ -76,12 +76,7 @@ fn measure_throughput(effort: Effort, report: &mut Report) -> Outcome {
             speed.to_string(),
         );
     }
-    report.judge(
-        "--sync process ÷ memory alone",
-        &ratios[1],
-        "",
-        Limit::AtLeast(0.5),
-    );
+    report.at_least("--sync process ÷ memory alone", &ratios[1], "", 0.5);
     report.note("--sync always ÷ memory alone", ratios[2].to_string());
     Ok(())
 }
@@ -114,7 +109,7 @@ fn measure_one_at_a_time(effort: Effort, report: &mut Report) -> Outcome {
         format!("{bare} µs"),
     );
     report.note("a send with --sync always, p50", format!("{ours} µs"));
-    report.judge("a send ÷ a bare write", &ratio, "", Limit::AtMost(1.3));
+    report.at_most("a send ÷ a bare write", &ratio, "", 1.3);
     Ok(())
 }
 
@@ -167,7 +162,7 @@ fn measure_senders(effort: Effort, report: &mut Report) -> Outcome {
         match rabbitmq {
             Some(_) => {
                 report.note(&format!("RabbitMQ, {of}"), theirs.to_string());
-                report.judge(&ratio_to, &ratio, "", Limit::AtLeast(3.0));
+                report.at_least(&ratio_to, &ratio, "", 3.0);
             }
             None => report.miss(&ratio_to, "RABBITMQ names no server"),
         }
@@ -212,11 +207,11 @@ fn measure_start(effort: Effort, report: &mut Report) -> Outcome {
         }
         more.push(data.median() - memory.median());
     }
-    report.judge(
+    report.at_most(
         "start with an empty directory − that without one",
         &more,
         " ms",
-        Limit::AtMost(5.0),
+        5.0,
     );
     Ok(())
 }
@@ -231,18 +226,18 @@ fn measure_million(effort: Effort, report: &mut Report) -> Outcome {
     let begin = Instant::now();
     let emulator = kept(&directory, "process")?;
     let took = [begin.elapsed().as_secs_f64()].into_iter().collect();
-    report.judge(
+    report.at_most(
         &format!("start with {messages} messages of 1 KiB"),
         &took,
         " s",
-        Limit::AtMost(5.0),
+        5.0,
     );
     let memory = resident(emulator.pid())? as f64 / f64::from(messages);
-    report.judge(
+    report.at_most(
         "memory for each of them",
         &[memory].into_iter().collect(),
         " bytes",
-        Limit::AtMost(effort.pick(f64::INFINITY, 1024.0)),
+        effort.pick(f64::INFINITY, 1024.0),
     );
     let before = size_of_file(&directory)?;
     let mut receiver = Receiver::attach(emulator.amqp)?;
@@ -256,7 +251,7 @@ fn measure_million(effort: Effort, report: &mut Report) -> Outcome {
     let took = [begin.elapsed().as_secs_f64()].into_iter().collect();
     let after = size_of_file(&directory)?;
     let what = format!("the file shrinks from {before} bytes to {after} when they are gone");
-    report.judge(&what, &took, " s", Limit::AtMost(59.0));
+    report.at_most(&what, &took, " s", 59.0);
     Ok(())
 }
 
@@ -318,11 +313,11 @@ fn measure_large(effort: Effort, report: &mut Report) -> Outcome {
         }
     })?;
     let gigabytes = f64::from(messages) * LARGE as f64 / 1e9;
-    report.judge(
+    report.at_most(
         &format!("most memory for {gigabytes:.1} GB that are sent and received"),
         &[most as f64 / 1e6].into_iter().collect(),
         " MB",
-        Limit::AtMost(300.0),
+        300.0,
     );
     Ok(())
 }

@@ -7,7 +7,7 @@ use servicebus_broker::{EntityDescription, LockToken, ReceiveMode};
 use crate::Outcome;
 use crate::arguments::Effort;
 use crate::local::{LocalNamespace, encoded};
-use crate::report::{Limit, Report};
+use crate::report::Report;
 use crate::statistics::{Rounds, number};
 
 const HOPS: u32 = 4;
@@ -30,12 +30,7 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
         "one hop / send, receive and complete, ns",
         format!("{} / {}", number(hops.median()), number(lives.median())),
     );
-    report.judge(
-        "hop ÷ send, receive and complete",
-        &ratio,
-        "",
-        Limit::AtMost(2.0),
-    );
+    report.at_most("hop ÷ send, receive and complete", &ratio, "", 2.0);
     Ok(())
 }
 

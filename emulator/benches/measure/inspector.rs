@@ -15,7 +15,7 @@ use crate::arguments::Effort;
 use crate::connection::connect;
 use crate::latency::{self, Pace};
 use crate::process::Emulator;
-use crate::report::{Limit, Report};
+use crate::report::Report;
 use crate::statistics::{Rounds, number};
 use crate::throughput;
 
@@ -59,7 +59,7 @@ fn viewed(effort: Effort, report: &mut Report) -> Outcome {
         ratio.push(viewed.per_second / alone.per_second);
     }
     let what = "throughput with a viewer ÷ alone";
-    report.judge(what, &ratio, "", Limit::AtLeast(0.95));
+    report.at_least(what, &ratio, "", 0.95);
     Ok(())
 }
 
@@ -80,7 +80,7 @@ fn read_beside_sends(effort: Effort, report: &mut Report) -> Outcome {
         format!("{} µs", number(alone.median())),
     );
     let what = "p99.9 beside reads of the control API ÷ alone";
-    report.judge(what, &ratio, "", Limit::AtMost(2.0));
+    report.at_most(what, &ratio, "", 2.0);
     Ok(())
 }
 
@@ -103,7 +103,7 @@ fn made(effort: Effort, report: &mut Report) -> Outcome {
         each.push(last / f64::from(part));
     }
     let what = "PUT of a queue over the control API, the last thousand of 10,000";
-    report.judge(what, &each, " µs", Limit::AtMost(100.0));
+    report.at_most(what, &each, " µs", 100.0);
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use crate::frames::{Transfers, message};
 use crate::process::{Echo, Emulator};
 use crate::raw::Raw;
 use crate::receiver::{Accept, Receiver};
-use crate::report::{Limit, Report, say};
+use crate::report::{Report, say};
 use crate::sender::Sender;
 use crate::statistics::{Rounds, histogram};
 
@@ -160,11 +160,11 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     let alone = compare(effort, &emulator, &echo, Pace::OneAtATime, single)?;
     alone.note(report, "one at a time");
     let half = alone.ratio(|percentiles| percentiles.half);
-    report.judge("one at a time, p50 ÷ raw", &half, "", Limit::AtMost(1.2));
+    report.at_most("one at a time, p50 ÷ raw", &half, "", 1.2);
     let steady = compare(effort, &emulator, &echo, Pace::Steady, steady)?;
     steady.note(report, "10,000 a second");
     let most = steady.ratio(|percentiles| percentiles.most);
-    report.judge("10,000 a second, p99 ÷ raw", &most, "", Limit::AtMost(3.0));
+    report.at_most("10,000 a second, p99 ÷ raw", &most, "", 3.0);
     Ok(())
 }
 

@@ -9,14 +9,14 @@ use crate::Outcome;
 use crate::arguments::Effort;
 use crate::frames::message;
 use crate::process::Emulator;
-use crate::report::{Limit, Report};
+use crate::report::Report;
 use crate::sender::Sender;
 use crate::statistics::Rounds;
 
 /// Memory settles within this time.
 const REST: Duration = Duration::from_millis(200);
 const MEGABYTE: f64 = 1e6;
-const OVERHEAD: Limit = Limit::AtMost(400.0);
+const OVERHEAD: f64 = 400.0;
 
 /// One way of filling a queue.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
         thread::sleep(REST);
         idle.push(resident(emulator.pid())? as f64 / MEGABYTE);
     }
-    report.judge("idle", &idle, " MB", Limit::AtMost(10.0));
+    report.at_most("idle", &idle, " MB", 10.0);
 
     let many = effort.pick(1_000, 200_000);
     let large = Filling {
@@ -47,34 +47,16 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
         in_flight: 1,
         ..small
     };
-    let overhead = overheads(effort, large)?;
-    report.judge(
-        "beside each queued message of 1 KiB",
-        &overhead,
-        " bytes",
-        OVERHEAD,
-    );
-    let overhead = overheads(effort, small)?;
-    report.judge(
-        "beside each queued message of 100 bytes",
-        &overhead,
-        " bytes",
-        OVERHEAD,
-    );
-    let overhead = overheads(effort, trickle)?;
-    report.judge(
-        "the same, one message in each write",
-        &overhead,
-        " bytes",
-        OVERHEAD,
-    );
+    for (what, filling) in [
+        ("beside each queued message of 1 KiB", large),
+        ("beside each queued message of 100 bytes", small),
+        ("the same, one message in each write", trickle),
+    ] {
+        let overheads = (0..effort.rounds()).map(|_| overhead(filling));
+        let overheads = overheads.collect::<io::Result<_>>()?;
+        report.at_most(what, &overheads, " bytes", OVERHEAD);
+    }
     Ok(())
-}
-
-fn overheads(effort: Effort, filling: Filling) -> io::Result<Rounds> {
-    (0..effort.rounds())
-        .map(|_| overhead(filling))
-        .collect::<io::Result<_>>()
 }
 
 /// Returns by how much a fresh emulator has grown per message, beyond the message itself. Everything counts: the connection,

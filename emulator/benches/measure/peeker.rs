@@ -50,7 +50,7 @@ impl Peeker {
             while let Some(frame) = self.connection.frame()? {
                 if frame.code == code::TRANSFER {
                     size += frame.body.len();
-                    if !continues(frame.body)? {
+                    if !frame.continues()? {
                         return Ok(size);
                     }
                 }
@@ -58,21 +58,6 @@ impl Peeker {
             self.connection.read()?;
         }
     }
-}
-
-/// Whether more frames of this delivery follow.
-fn continues(transfer: &[u8]) -> io::Result<bool> {
-    let read = || {
-        let mut reader = servicebus_codec::Reader::new(transfer);
-        reader.descriptor()?;
-        let mut fields = reader.fields()?;
-        for _ in 0..5 {
-            fields.raw()?;
-        }
-        fields.bool()
-    };
-    let more: Result<_, servicebus_codec::DecodeError> = read();
-    Ok(more.map_err(io::Error::other)?.unwrap_or(false))
 }
 
 fn request(from: u64, count: u32) -> Vec<u8> {

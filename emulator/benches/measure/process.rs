@@ -1,7 +1,6 @@
-//! The measured processes, which end when they are dropped, and a minimal client of the emulator's control API: one POST on
-//! a connection of its own.
+//! The measured processes, which end when they are dropped.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -10,7 +9,6 @@ use std::{env, fs, io};
 use serde_json::Value;
 
 use crate::arguments::ROLE;
-use crate::connection::connect;
 use crate::secured_echo::{Listener, Wrapping};
 
 /// The queue that the benchmarks use.
@@ -216,22 +214,4 @@ fn topology() -> io::Result<PathBuf> {
 /// A file of ours in the build directory.
 pub(crate) fn scratch(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
-}
-
-/// Advances the namespace's clock; returns when everything due has happened.
-pub(crate) fn advance(http: SocketAddr, seconds: u32) -> io::Result<()> {
-    let body = format!("{{\"seconds\":{seconds}}}");
-    let mut stream = connect(http)?;
-    write!(
-        stream,
-        "POST /$emulator/v1/clock/advance HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    )?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    match answer.starts_with("HTTP/1.1 200") {
-        true => Ok(()),
-        false => Err(io::Error::other(answer)),
-    }
 }

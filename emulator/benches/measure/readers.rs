@@ -72,7 +72,7 @@ impl Readers {
         for handle in 0..self.links.len() {
             self.ask(handle as u32);
         }
-        self.write()
+        self.connection.write_out(&mut self.output)
     }
 
     /// Receives and accepts until all readers together have got `left` answers.
@@ -100,7 +100,7 @@ impl Readers {
                 frames::accept(&mut self.output, self.accepted, self.received - 1);
                 self.accepted = self.received;
             }
-            self.write()?;
+            self.connection.write_out(&mut self.output)?;
             left.fetch_sub(answered, Ordering::Relaxed);
         }
         Ok(())
@@ -112,13 +112,5 @@ impl Readers {
             let credit = (own, CREDIT);
             frames::flow_of(&mut self.output, handle, self.received, credit);
         }
-    }
-
-    fn write(&mut self) -> io::Result<()> {
-        if !self.output.is_empty() {
-            self.connection.write(&self.output)?;
-            self.output.clear();
-        }
-        Ok(())
     }
 }

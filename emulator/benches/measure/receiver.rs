@@ -53,7 +53,7 @@ impl Receiver {
     /// Gives credit for `credit` messages from now on.
     pub(crate) fn grant(&mut self, credit: u32) -> io::Result<()> {
         self.flow(credit);
-        self.write()
+        self.connection.write_out(&mut self.output)
     }
 
     /// Receives `count` messages, accepts them, and returns when the emulator has answered all. Refills the credit to
@@ -73,7 +73,7 @@ impl Receiver {
             if credit > 0 && self.allowed - self.received <= credit / 2 {
                 self.flow(credit);
             }
-            self.write()?;
+            self.connection.write_out(&mut self.output)?;
         }
         Ok(())
     }
@@ -117,13 +117,5 @@ impl Receiver {
     fn flow(&mut self, credit: u32) {
         self.allowed = self.received + credit;
         frames::flow(&mut self.output, 0, self.received, credit);
-    }
-
-    fn write(&mut self) -> io::Result<()> {
-        if !self.output.is_empty() {
-            self.connection.write(&self.output)?;
-            self.output.clear();
-        }
-        Ok(())
     }
 }

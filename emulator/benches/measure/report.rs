@@ -34,15 +34,6 @@ enum Row {
     },
 }
 
-/// The limit of a number.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Limit {
-    /// A minimum.
-    AtLeast(f64),
-    /// A maximum.
-    AtMost(f64),
-}
-
 impl Report {
     /// Nothing was measured yet.
     pub(crate) fn new(effort: Effort) -> Self {
@@ -61,21 +52,22 @@ impl Report {
         });
     }
 
-    /// Adds a number whose median is checked; `unit` follows it.
-    pub(crate) fn judge(&mut self, what: &str, rounds: &Rounds, unit: &str, limit: Limit) {
-        let median = rounds.median();
-        let (holds, bound) = match limit {
-            Limit::AtLeast(least) => (median >= least, format!("≥ {}{unit}", plain(least))),
-            Limit::AtMost(most) => (median <= most, format!("≤ {}{unit}", plain(most))),
-        };
+    /// Adds a number whose median may be at most `most`; `unit` follows both.
+    pub(crate) fn at_most(&mut self, what: &str, rounds: &Rounds, unit: &str, most: f64) {
+        let holds = rounds.median() <= most;
+        self.judge(what, rounds, unit, holds, format!("≤ {most}{unit}"));
+    }
+
+    /// Adds a number whose median must be at least `least`; `unit` follows both.
+    pub(crate) fn at_least(&mut self, what: &str, rounds: &Rounds, unit: &str, least: f64) {
+        let holds = rounds.median() >= least;
+        self.judge(what, rounds, unit, holds, format!("≥ {least}{unit}"));
+    }
+
+    fn judge(&mut self, what: &str, rounds: &Rounds, unit: &str, holds: bool, limit: String) {
+        let measured = format!("{rounds}{unit}");
         let holds = if holds { "yes" } else { "**no**" };
-        self.row(
-            what,
-            format!("{rounds}{unit}"),
-            bound,
-            holds,
-            Some((rounds, unit)),
-        );
+        self.row(what, measured, limit, holds, Some((rounds, unit)));
     }
 
     /// Adds a number without a limit; `unit` follows it.
@@ -180,11 +172,6 @@ pub(crate) fn say(text: &str) -> Outcome {
 /// One line on standard error.
 pub(crate) fn complain(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
-}
-
-/// Formats a limit without trailing zeros.
-fn plain(limit: f64) -> String {
-    limit.to_string()
 }
 
 /// The share of the machine that other processes may use.

@@ -7,7 +7,7 @@ use servicebus_broker::{EntityDescription, LockToken, ReceiveMode, SubQueue, Tim
 use crate::Outcome;
 use crate::arguments::Effort;
 use crate::local::{LocalNamespace, encoded};
-use crate::report::{Limit, Report};
+use crate::report::Report;
 use crate::statistics::{Rounds, number};
 
 const ACTIVE: SubQueue = SubQueue::Active;
@@ -42,19 +42,9 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
         });
         report.note(&format!("{what}, ns"), medians.join(" / "));
         let middle: Rounds = some.iter().zip(few).map(|(some, few)| some / few).collect();
-        report.judge(
-            &format!("{what}, 32 K ÷ 1 K"),
-            &middle,
-            "",
-            Limit::AtMost(LIMIT),
-        );
+        report.at_most(&format!("{what}, 32 K ÷ 1 K"), &middle, "", LIMIT);
         let whole: Rounds = many.iter().zip(few).map(|(many, few)| many / few).collect();
-        report.judge(
-            &format!("{what}, 1 M ÷ 1 K"),
-            &whole,
-            "",
-            Limit::AtMost(LIMIT),
-        );
+        report.at_most(&format!("{what}, 1 M ÷ 1 K"), &whole, "", LIMIT);
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use crate::frames::Transfers;
 use crate::local::LocalNamespace;
 use crate::process::{Emulator, QUEUE, SESSIONS};
 use crate::readers::{Readers, RequestedSession};
-use crate::report::{Limit, Report};
+use crate::report::Report;
 use crate::sender::Sender;
 use crate::statistics::{Rounds, number};
 use crate::throughput::at_rest;
@@ -122,7 +122,7 @@ pub(crate) fn compare(
         .iter()
         .map(|(before, after)| after / before)
         .collect();
-    report.judge(ratio, &ratios, "", Limit::AtMost(limit));
+    report.at_most(ratio, &ratios, "", limit);
 }
 
 /// An encoded message of a session, whose number has leading zeros so that all messages have the same size.

@@ -9,7 +9,7 @@ use std::{env, fs};
 use crate::Outcome;
 use crate::arguments::Effort;
 use crate::process::{Emulator, scratch, time_to_first_line};
-use crate::report::{Limit, Report};
+use crate::report::Report;
 use crate::statistics::Rounds;
 
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
@@ -22,7 +22,7 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     match stripped_size() {
         Ok(size) => {
             let size = [size as f64 / MEBIBYTE].into_iter().collect();
-            report.judge("program, stripped", &size, " MB", Limit::AtMost(9.0));
+            report.at_most("program, stripped", &size, " MB", 9.0);
         }
         Err(error) => report.miss("program, stripped", &error.to_string()),
     }
@@ -48,12 +48,7 @@ fn measure_start(effort: Effort, empty: &PathBuf, report: &mut Report) -> Outcom
     }
     report.show("empty program, start to first line", &theirs, " ms");
     report.show("emulator, start to ready line", &ours, " ms");
-    report.judge(
-        "start ÷ that of an empty program",
-        &ratio,
-        "",
-        Limit::AtMost(4.0),
-    );
+    report.at_most("start ÷ that of an empty program", &ratio, "", 4.0);
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use crate::memory::processor_time;
 use crate::process::{Echo, Emulator};
 use crate::raw::Raw;
 use crate::receiver::{Accept, Receiver};
-use crate::report::{Limit, Report};
+use crate::report::Report;
 use crate::sender::Sender;
 use crate::statistics::Rounds;
 
@@ -58,10 +58,10 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     let cost = |passed: &RoundResult| passed.cost;
     report.show("raw TCP echo, messages per second", &each(&raw, speed), "");
     report.show("emulator, messages per second", &each(&ours, speed), "");
-    report.judge(RATIO, &ratio(speed), "", Limit::AtLeast(0.35));
+    report.at_least(RATIO, &ratio(speed), "", 0.35);
     report.show("raw echo, processor µs per message", &each(&raw, cost), "");
     report.show("emulator, processor µs per message", &each(&ours, cost), "");
-    report.judge(COST, &ratio(cost), "", Limit::AtMost(3.0));
+    report.at_most(COST, &ratio(cost), "", 3.0);
     Ok(())
 }
 

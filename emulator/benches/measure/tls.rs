@@ -15,7 +15,7 @@ use crate::connection::{Connection, HUNG};
 use crate::frames::{Transfers, message};
 use crate::process::{Emulator, SecuredEcho};
 use crate::receiver::Receiver;
-use crate::report::{Limit, Report};
+use crate::report::Report;
 use crate::secured_echo::{Listener, Wrapping, pour};
 use crate::sender::Sender;
 use crate::statistics::Rounds;
@@ -68,7 +68,7 @@ fn tell(shape: &Shape, raw: &[RoundResult], through: &[RoundResult], report: &mu
         .collect();
     let what = format!("emulator ÷ raw echo, {name}");
     match shape.limit {
-        Some(limit) => report.judge(&what, &ratio, "", Limit::AtLeast(limit)),
+        Some(limit) => report.at_least(&what, &ratio, "", limit),
         None => report.show(&what, &ratio, ""),
     }
 }

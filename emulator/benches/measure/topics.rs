@@ -16,7 +16,7 @@ use crate::Outcome;
 use crate::arguments::Effort;
 use crate::core::Counter;
 use crate::local::LocalNamespace;
-use crate::report::{Limit, Report};
+use crate::report::Report;
 use crate::statistics::{Rounds, number};
 
 /// How much more a filter may cost than a closure over the same decoded properties.
@@ -42,7 +42,7 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
             number(closures.median())
         ),
     );
-    report.judge("SQL filter ÷ closure", &ratios, "", Limit::AtMost(FILTER));
+    report.at_most("SQL filter ÷ closure", &ratios, "", FILTER);
 
     let messages = effort.pick(20, 2_000);
     for subscriptions in effort.pick([1, 2, 3, 4], [1, 10, 100, 1_000]) {
@@ -61,12 +61,7 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
         let many = publish(vec![(0..many).flat_map(correlated).collect()], messages);
         ratio.push(many / few);
     }
-    report.judge(
-        "100,000 correlation filters ÷ 100",
-        &ratio,
-        "",
-        Limit::AtMost(MANY),
-    );
+    report.at_most("100,000 correlation filters ÷ 100", &ratio, "", MANY);
     Ok(())
 }
 

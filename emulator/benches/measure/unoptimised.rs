@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::Outcome;
 use crate::arguments::{Effort, ROLE};
-use crate::report::{Limit, Report};
+use crate::report::Report;
 use crate::statistics::Rounds;
 
 /// Seconds that a round trip took.
@@ -58,7 +58,7 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
         format!("{} s", each(|(_, slow)| slow.send)),
     );
     let ratio = each(|(fast, slow)| slow.all / fast.all);
-    report.judge(what, &ratio, "", Limit::AtMost(20.0));
+    report.at_most(what, &ratio, "", 20.0);
     Ok(())
 }
 
