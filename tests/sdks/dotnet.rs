@@ -3,9 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Cases of what this SDK has not, or asks for in another way: none of those that all SDKs have.
-pub(crate) const UNSUPPORTED: [&str; 0] = [];
-
 every_case!(crate::driver::Sdk::DotNet);
 
 mod over_tls {

@@ -64,20 +64,7 @@ pub(crate) enum Sdk {
 impl Sdk {
     /// Whether it cannot do what a case is about.
     fn is_unsupported(self, case: &str) -> bool {
-        match self {
-            Self::Go => go::UNSUPPORTED.contains(&case),
-            Self::Java => java::UNSUPPORTED.contains(&case),
-            Self::DotNet => dotnet::UNSUPPORTED.contains(&case),
-            Self::PythonBlocking
-            | Self::PythonAsynchronous
-            | Self::PythonBlocking714
-            | Self::PythonAsynchronous714
-            | Self::JavaScript
-            | Self::JavaScriptNewestAmqp
-            | Self::JavaScriptBeta
-            | Self::Jms
-            | Self::JmsJavax => false,
-        }
+        self == Self::Go && go::UNSUPPORTED.contains(&case)
     }
 
     /// The program that runs its cases, or `None` where the SDK may be skipped.
@@ -242,11 +229,7 @@ async fn run(sdk: Sdk, settings: Settings, case: &'static str) -> ServiceBus {
         .topology(topology(settings))
         .start()
         .await;
-    let control_url = format!(
-        "{}/namespaces/{}",
-        servicebus.control_url(),
-        servicebus.namespace()
-    );
+    let control_url = control_url(&servicebus);
     let mut environment = Environment::from([
         ("SERVICEBUS_CONTROL_URL", control_url),
         ("SERVICEBUS_EXPIRY", expiry_name(settings.expiry).to_owned()),
@@ -266,6 +249,12 @@ async fn run(sdk: Sdk, settings: Settings, case: &'static str) -> ServiceBus {
     assert!(answer.passed, "{case} failed\n{}", answer.output);
     broker_side::check(case, &servicebus).await;
     servicebus
+}
+
+/// The URL of a namespace in the control API.
+pub(crate) fn control_url(servicebus: &ServiceBus) -> String {
+    let url = servicebus.control_url();
+    format!("{url}/namespaces/{}", servicebus.namespace())
 }
 
 fn expiry_name(expiry: Expiry) -> &'static str {

@@ -14,7 +14,7 @@ use servicebus_harness::{ClientSettings, EventKind, prelude::*};
 use servicebus_test_support::client::part;
 use tokio::process::Command;
 
-use crate::driver::run_within;
+use crate::driver::{control_url, run_within};
 use crate::environment::{self, Language, ready};
 use environments::{Framework, class_path, go_cloud};
 
@@ -260,11 +260,6 @@ async fn start(topology: Topology) -> ServiceBus {
 fn settings(servicebus: &ServiceBus) -> ClientSettings {
     let settings = servicebus.client_settings();
     settings.expect("the emulator was started here")
-}
-
-fn control_url(servicebus: &ServiceBus) -> String {
-    let url = servicebus.control_url();
-    format!("{url}/namespaces/{}", servicebus.namespace())
 }
 
 /// What kombu and Celery are given: a key and the name of the namespace.

@@ -4,9 +4,6 @@ use std::env;
 use std::path::Path;
 use std::process::Command;
 
-/// Cases of what this SDK has not, or asks for in another way: none of those that all SDKs have.
-pub(crate) const UNSUPPORTED: [&str; 0] = [];
-
 every_case!(crate::driver::Sdk::Java);
 
 mod over_tls {
@@ -62,13 +59,19 @@ pub(crate) fn command(environment: &Path) -> Command {
 
 /// A program by its main class. Its memory is bounded: as many cases as have turns at once are light.
 pub(crate) fn program(environment: &Path, class: &str) -> Command {
+    program_with(environment, &["-Xmx512m"], class)
+}
+
+/// A program by its main class, with these options of the virtual machine.
+pub(crate) fn program_with(environment: &Path, options: &[&str], class: &str) -> Command {
     let path = env::join_paths([
         environment.join("classes"),
         environment.join("libraries").join("*"),
     ]);
     let mut command = Command::new("java");
     command
-        .args(["-Xmx512m", "-XX:+UseSerialGC", "-cp"])
+        .args(options)
+        .args(["-XX:+UseSerialGC", "-cp"])
         .arg(path.expect("target/sdks has no separators of paths in its name"))
         .arg(class);
     command

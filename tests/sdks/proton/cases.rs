@@ -5,7 +5,7 @@
 use servicebus_harness::prelude::*;
 use tokio::process::Command;
 
-use crate::driver::run_to_the_end;
+use crate::driver::{control_url, run_to_the_end};
 use crate::environment::{self, Language};
 
 /// Runs a case of a script in a namespace of its own and returns that; none where it may be left out.
@@ -14,14 +14,12 @@ async fn run(script: &str, case: &str, tier: Tier) -> Option<ServiceBus> {
     let topology = Topology::new().tier(tier).queue(Queue::new("orders"));
     let starting = ServiceBus::builder().topology(topology).start();
     let servicebus = starting.await;
-    let (control, namespace) = (servicebus.control_url(), servicebus.namespace());
-    let control = format!("{control}/namespaces/{namespace}");
     let mut command = Command::new(environment::python(&environment));
     command
         .arg(environment::scripts(Language::Proton).join(script))
         .arg(case)
         .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("SERVICEBUS_CONTROL_URL", control)
+        .env("SERVICEBUS_CONTROL_URL", control_url(&servicebus))
         .env(
             "SERVICEBUS_CONNECTION_STRING",
             servicebus.connection_string(),
