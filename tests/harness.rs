@@ -10,6 +10,7 @@ mod client;
 mod clock;
 mod entities;
 mod environment;
+mod errors;
 mod examples;
 mod exported;
 mod failure_texts;
@@ -42,7 +43,8 @@ mod transactions;
 mod unsettled_sends;
 mod wire;
 
-use servicebus_harness::{Action, prelude::*};
+use errors::{assert_contains, assert_error, error_of};
+use servicebus_harness::prelude::*;
 
 /// A queue that gives up on a message after three deliveries.
 fn orders() -> Topology {
@@ -62,24 +64,6 @@ async fn namespace_with_order() -> (ServiceBus, QueueClient) {
     let (servicebus, orders) = namespace_with_orders().await;
     orders.send(Message::from("{}").message_id("o-17")).await;
     (servicebus, orders)
-}
-
-/// The sentence by which an operation fails.
-async fn error_of<T: std::fmt::Debug>(action: Action<'_, T>) -> String {
-    action.result().await.unwrap_err().to_string()
-}
-
-/// Asserts the kind and the sentence of the error by which an operation fails.
-async fn assert_error<T: std::fmt::Debug>(action: Action<'_, T>, kind: ErrorKind, sentence: &str) {
-    let error = action.result().await.unwrap_err();
-    assert_eq!((error.kind(), &*error.to_string()), (kind, sentence));
-}
-
-/// Asserts that a text has this part, and shows it otherwise.
-#[track_caller]
-fn assert_contains(text: &(impl std::fmt::Display + ?Sized), part: &str) {
-    let text = text.to_string();
-    assert!(text.contains(part), "{text}");
 }
 
 /// What a future gives, which must come in time.

@@ -22,11 +22,14 @@ mod tls;
 mod client;
 #[path = "../harness/clock.rs"]
 mod clock;
+#[path = "../harness/errors.rs"]
+mod errors;
 #[path = "../harness/receiving.rs"]
 mod receiving;
 #[path = "../harness/scheduling.rs"]
 mod scheduling;
 
+use errors::{assert_contains, assert_error, error_of};
 use servicebus_harness::prelude::*;
 
 /// A queue that gives up on a message after three deliveries.

@@ -115,8 +115,11 @@ carts has 2 sessions
   \"cart-7\": 0 messages, held by the test, no state
   \"cart-8\": 1 message, ";
     assert_eq!(text, format!("{expected}free, no state"));
-    let failed = carts.expect_completed().within(SHORT).await;
-    assert_fails("a_message_of_a_session_that_no_receiver_holds", failed);
+    assert_fails(
+        "a_message_of_a_session_that_no_receiver_holds",
+        carts.expect_completed(),
+    )
+    .await;
 
     let _other = carts.accept_session("cart-8").await;
     let text = error_of(cart.receive_within(SHORT)).await;

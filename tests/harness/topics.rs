@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use servicebus_harness::assertion::{Delivered, MessageCount, NotCompleted, NotDeadLettered};
-use servicebus_harness::{
-    EntityKind, EventKind, RuleOutcome, assertion::AssertionFailed, prelude::*,
-};
+use servicebus_harness::{EntityKind, EventKind, RuleOutcome, prelude::*};
 
 use servicebus_test_support::normalised::normalised;
 
