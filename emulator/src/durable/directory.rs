@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::Sync;
 use super::backend::FileBackend;
 use super::file::{open_in, prepare};
-use super::journal::{DamagedRecord, GROWTH};
+use super::journal::{DamagedJournal, GROWTH};
 use crate::options::DataError;
 
 /// A database that is being created or copied.
@@ -84,7 +84,7 @@ pub(super) fn open_error(directory: &Path, error: redb::Error) -> DataError {
     };
     let is_of_journal = source
         .get_ref()
-        .is_some_and(|inner| inner.is::<DamagedRecord>());
+        .is_some_and(|inner| inner.is::<DamagedJournal>());
     if is_of_journal {
         damaged(JOURNAL_FILE, source.to_string())
     } else if source.kind() == io::ErrorKind::InvalidData {

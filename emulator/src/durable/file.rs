@@ -18,7 +18,7 @@ use super::directory::{
     COPY_FILE, FORMAT_FILE, JOURNAL_FILE, STORE_FILE, VERSION, cannot_use, check_lengths,
     create_store, lock, open_error, open_file, read_version, sync_directory, write_version,
 };
-use super::journal::{CHECKPOINT_ROWS, CHECKPOINT_SIZE, Journal, Position};
+use super::journal::{CHECKPOINT_ROWS, CHECKPOINT_SIZE, Journal, Start};
 use super::reader::BodyReader;
 use super::shrink::{self, FreeSpace};
 use super::space::DiskSpace;
@@ -38,7 +38,7 @@ type Writable<'a> = redb::Table<'a, &'static [u8], &'static [u8]>;
 
 pub(super) const ROWS: TableKind = TableDefinition::new("rows");
 pub(super) const BODIES: TableKind = TableDefinition::new("bodies");
-/// Holds, under [`START`], the position of the first journal record that is not in the other tables.
+/// Holds, under [`START`], the position of the first journal record that is not in the other tables, and the journal's length.
 pub(super) const JOURNAL: TableKind = TableDefinition::new("journal");
 const START: &[u8] = b"generation";
 
@@ -97,18 +97,23 @@ pub(super) fn open_in(backend: impl StorageBackend, is_new: bool) -> Result<Data
 }
 
 /// Creates tables that are missing; returns the start of the journal.
-pub(super) fn prepare(database: &Database) -> Result<Position, redb::Error> {
+pub(super) fn prepare(database: &Database) -> Result<Start, redb::Error> {
     let transaction = database.begin_write()?;
     transaction.open_table(ROWS)?;
     transaction.open_table(BODIES)?;
-    let mut table = transaction.open_table(JOURNAL)?;
-    let found = table.get(START)?;
-    let found = found.and_then(|own| Position::decode(own.value()));
-    let start = found.unwrap_or_else(Position::random);
-    table.insert(START, &start.encode()[..])?;
+    let table = transaction.open_table(JOURNAL)?;
+    let found = table.get(START)?.and_then(|own| Start::decode(own.value()));
     drop(table);
+    let start = found.unwrap_or_else(Start::random);
+    put_start(&transaction, start)?;
     transaction.commit()?;
     Ok(start)
+}
+
+fn put_start(transaction: &WriteTransaction, start: Start) -> Result<(), redb::Error> {
+    let mut table = transaction.open_table(JOURNAL)?;
+    table.insert(START, &start.encode()[..])?;
+    Ok(())
 }
 
 impl RowFile {
@@ -143,7 +148,8 @@ impl RowFile {
             directory: None,
             waste: FreeSpace::none(),
         };
-        while !store.journal.is_empty() {
+        // After a crash between the growth of the file and its first record the database has a length, but there are no records.
+        while !store.journal.can_shrink() {
             store.checkpoint_oldest(CHECKPOINT_SIZE)?;
         }
         store.journal.shrink()?;
@@ -182,13 +188,21 @@ impl RowFile {
         let oldest = self.journal.oldest(size);
         let (done, moved_rows, moved_bodies) = self.move_oldest(oldest, &transaction)?;
         let start = self.journal.start_after(done);
-        let mut journal = transaction.open_table(JOURNAL)?;
-        journal.insert(START, &start.encode()[..])?;
-        drop(journal);
+        put_start(&transaction, start)?;
         transaction.commit()?;
         self.journal
             .remove_oldest(done, &moved_rows, &moved_bodies, start)?;
         Ok(())
+    }
+
+    /// Appends the encoded batch to the journal.
+    fn append(&mut self, batch: Batch) -> Result<(), redb::Error> {
+        if let Some(start) = self.journal.extend()? {
+            let transaction = self.database.begin_write()?;
+            put_start(&transaction, start)?;
+            transaction.commit()?;
+        }
+        Ok(self.journal.append(batch)?)
     }
 
     fn move_oldest(
@@ -274,8 +288,7 @@ impl Disk for RowFile {
             // The next write moves another part of a long record.
             is_due = self.journal.needs_checkpoint() && self.rest.is_none();
         }
-        let written = self.journal.append(batch);
-        written.map_err(|error| error.to_string())
+        self.append(batch).map_err(|error| error.to_string())
     }
 
     fn needs_checkpoint(&self) -> bool {

@@ -8,6 +8,9 @@
 //! the database has the position of the first. A checkpoint of all records draws a new generation, and the journal begins again at
 //! offset 0. So no record has to be erased, and a record that a crash has torn is not valid. Generations are random: no client can
 //! send a message whose bytes would be a valid record.
+//!
+//! The database also has a length that covers all records. It is committed after the file has that length, and before a record
+//! needs it, so that a start can report a file that was cut.
 
 mod bodies;
 mod record;
@@ -49,6 +52,8 @@ pub(super) struct Journal {
     /// The position of the next record.
     end: Position,
     length: u64,
+    /// The length that the database has, but at least that of an empty journal.
+    covered: u64,
     /// The records that are not in the database, the oldest first.
     records: VecDeque<Record>,
     /// Bytes of all records.
@@ -65,8 +70,16 @@ pub(super) struct Journal {
     parts: Vec<record::Part>,
 }
 
+/// What the database has about its journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Position {
+pub(super) struct Start {
+    position: Position,
+    /// Bytes that the file has at least; 0 if there are no records.
+    length: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Position {
     generation: u64,
     lap: u32,
     offset: u64,
@@ -82,36 +95,48 @@ struct Record {
     rows: usize,
 }
 
-impl Position {
+impl Start {
     /// The start of a new generation; never 0, because zeros that are not overwritten yet would be records of that one.
     pub(super) fn random() -> Self {
-        Self {
+        let position = Position {
             generation: rand::random::<u64>() | 1,
             lap: 0,
             offset: 0,
+        };
+        Self {
+            position,
+            length: 0,
         }
     }
 
     pub(super) fn encode(self) -> Vec<u8> {
-        let mut row = self.generation.to_be_bytes().to_vec();
-        row.extend(self.lap.to_be_bytes());
-        row.extend(self.offset.to_be_bytes());
+        let mut row = self.position.generation.to_be_bytes().to_vec();
+        row.extend(self.position.lap.to_be_bytes());
+        row.extend(self.position.offset.to_be_bytes());
+        row.extend(self.length.to_be_bytes());
         row
     }
 
     /// Reads what [`Self::encode`] wrote; up to version 2 of the format only the generation, because that journal was not a
-    /// ring.
+    /// ring. The length may be missing in version 4.
     pub(super) fn decode(row: &[u8]) -> Option<Self> {
         let (generation, rest) = row.split_first_chunk()?;
         let (lap, rest) = rest.split_first_chunk().unwrap_or((&[0; 4], &[]));
-        let (offset, _) = rest.split_first_chunk().unwrap_or((&[0; 8], &[]));
-        Some(Self {
+        let (offset, rest) = rest.split_first_chunk().unwrap_or((&[0; 8], &[]));
+        let (length, _) = rest.split_first_chunk().unwrap_or((&[0; 8], &[]));
+        let position = Position {
             generation: u64::from_be_bytes(*generation),
             lap: u32::from_be_bytes(*lap),
             offset: u64::from_be_bytes(*offset),
+        };
+        Some(Self {
+            position,
+            length: u64::from_be_bytes(*length),
         })
     }
+}
 
+impl Position {
     fn next_lap(self) -> Self {
         Self {
             lap: self.lap.wrapping_add(1),
@@ -125,13 +150,18 @@ impl Journal {
     /// Recovers the journal in `file`, whose database has `start` and bodies up to `last_body`.
     pub(super) fn open(
         file: Arc<dyn StorageBackend>,
-        start: Position,
+        start: Start,
         last_body: u64,
     ) -> io::Result<Self> {
+        let length = file.len()?;
+        if length < start.length {
+            return Err(damaged(DamagedJournal::Cut(length, start.length)));
+        }
         let mut journal = Self {
-            length: file.len()?,
+            length,
+            covered: start.length.max(length.min(GROWTH as u64)),
             file,
-            end: start,
+            end: start.position,
             records: VecDeque::new(),
             used: 0,
             number: 0,
@@ -145,9 +175,10 @@ impl Journal {
             journal.encode(&batch);
             journal.index(batch);
         }
-        let is_lost = journal.is_empty() && (start.lap, start.offset) != (0, 0);
+        let Position { lap, offset, .. } = start.position;
+        let is_lost = journal.is_empty() && (lap, offset) != (0, 0);
         if is_lost || journal.has_later_record()? {
-            return Err(damaged());
+            return Err(damaged_record());
         }
         Ok(journal)
     }
@@ -174,6 +205,28 @@ impl Journal {
     /// Whether the ring has space for the encoded record; an empty one always has.
     pub(super) fn has_space(&self) -> bool {
         self.next_position().is_some()
+    }
+
+    /// Extends the file for the encoded record. Returns the start that the database must have before [`Self::append`].
+    pub(crate) fn extend(&mut self) -> io::Result<Option<Start>> {
+        let position = self.next_position().ok_or(io::ErrorKind::StorageFull)?;
+        // An empty record may follow, which ends the lap.
+        let end = position.offset + (self.buffer.len() + HEADER) as u64;
+        if end <= self.covered {
+            return Ok(None);
+        }
+        while self.length < end {
+            self.file.set_len(self.length + GROWTH as u64)?;
+            self.file.write(self.length, &vec![0; GROWTH])?;
+            self.length += GROWTH as u64;
+        }
+        self.file.sync_data()?;
+        self.covered = self.length;
+        let first = self.records.front();
+        Ok(Some(Start {
+            position: first.map_or(position, |record| record.position),
+            length: self.covered,
+        }))
     }
 
     /// Appends the encoded batch; returns when it is as durable as the file makes it.
@@ -215,7 +268,7 @@ impl Journal {
         let mut payload = vec![0; record.length as usize - HEADER];
         let offset = record.position.offset + HEADER as u64;
         self.file.read(offset, &mut payload)?;
-        let mut batch = decode(payload.into()).ok_or_else(damaged)?;
+        let mut batch = decode(payload.into()).ok_or_else(damaged_record)?;
         batch
             .rows
             .retain(|key, row| row.is_none() || self.is_last(index, key));
@@ -239,9 +292,12 @@ impl Journal {
     }
 
     /// The start of the journal without the `count` oldest records.
-    pub(super) fn start_after(&self, count: usize) -> Position {
+    pub(super) fn start_after(&self, count: usize) -> Start {
         let record = self.records.get(count);
-        record.map_or_else(Position::random, |record| record.position)
+        record.map_or_else(Start::random, |record| Start {
+            position: record.position,
+            length: self.covered,
+        })
     }
 
     /// Removes the `count` oldest records, whose `rows` and `bodies` are in the database now; the other records begin at `start`.
@@ -250,14 +306,15 @@ impl Journal {
         count: usize,
         rows: &[Vec<u8>],
         bodies: &[BodyId],
-        start: Position,
+        start: Start,
     ) -> io::Result<()> {
         let removed = self.records.drain(..count);
         self.used -= removed.map(|record| record.length).sum::<u64>();
         let first = self.records.front();
         let first = first.map_or(self.number, |record| record.number);
         if self.records.is_empty() {
-            self.end = start;
+            self.end = start.position;
+            self.covered = self.length.min(GROWTH as u64);
         }
         for key in rows {
             self.rows.remove(key);
@@ -267,9 +324,14 @@ impl Journal {
         self.bodies.remove_moved(bodies, first, &*self.file)
     }
 
-    /// Truncates the file to its shortest length, if all records are in the database.
+    /// Whether all records are in the database, and it has no length above the shortest.
+    pub(crate) fn can_shrink(&self) -> bool {
+        self.is_empty() && self.covered <= GROWTH as u64
+    }
+
+    /// Truncates the file to its shortest length, if it can shrink.
     pub(super) fn shrink(&mut self) -> io::Result<()> {
-        if !self.is_empty() || self.length == GROWTH as u64 {
+        if !self.can_shrink() || self.length == GROWTH as u64 {
             return Ok(());
         }
         let missing = GROWTH.saturating_sub(self.length as usize);
@@ -279,6 +341,7 @@ impl Journal {
             self.file.sync_data()?;
         }
         self.length = GROWTH as u64;
+        self.covered = self.length;
         Ok(())
     }
 
@@ -308,11 +371,6 @@ impl Journal {
 
     /// Writes a record at the end and synchronizes it.
     fn write(&mut self, record: &[u8]) -> io::Result<()> {
-        while self.length < self.end.offset + record.len() as u64 {
-            self.file.set_len(self.length + GROWTH as u64)?;
-            self.file.write(self.length, &vec![0; GROWTH])?;
-            self.length += GROWTH as u64;
-        }
         self.file.write(self.end.offset, record)?;
         self.file.sync_data()
     }
@@ -362,7 +420,7 @@ impl Journal {
             self.end = self.end.next_lap();
             payload = self.payload(self.end)?;
         }
-        let batch = payload.map(|payload| decode(payload).ok_or_else(damaged));
+        let batch = payload.map(|payload| decode(payload).ok_or_else(damaged_record));
         batch.transpose()
     }
 
@@ -419,9 +477,18 @@ impl Journal {
 
 /// The inner error of a damaged journal.
 #[derive(Debug, thiserror::Error)]
-#[error("a record is damaged")]
-pub(super) struct DamagedRecord;
+pub(super) enum DamagedJournal {
+    #[error("a record is damaged")]
+    Record,
+    /// Bytes that the file has, and that it must have at least.
+    #[error("it was cut: it has {0} bytes instead of {1}")]
+    Cut(u64, u64),
+}
 
-fn damaged() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, DamagedRecord)
+fn damaged(reason: DamagedJournal) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason)
+}
+
+fn damaged_record() -> io::Error {
+    damaged(DamagedJournal::Record)
 }

@@ -39,7 +39,7 @@ impl StorageBackend for Memory {
 /// A database with the start of its journal.
 #[derive(Debug, Clone)]
 struct Kept {
-    start: Position,
+    start: Start,
     last: u64,
     rows: BTreeMap<Vec<u8>, Bytes>,
     bodies: BTreeMap<BodyId, Bytes>,
@@ -107,11 +107,15 @@ impl Kept {
     }
 }
 
-fn start(generation: u64) -> Position {
-    Position {
+fn start(generation: u64) -> Start {
+    let position = Position {
         generation,
         lap: 0,
         offset: 0,
+    };
+    Start {
+        position,
+        length: 0,
     }
 }
 
@@ -122,6 +126,7 @@ fn open(memory: &Memory, generation: u64) -> Journal {
 
 fn append(journal: &mut Journal, batch: Batch) {
     journal.encode(&batch);
+    journal.extend().expect("there is room");
     journal.append(batch).expect("there is room");
 }
 
@@ -170,7 +175,7 @@ fn appended_records_are_kept_until_the_database_has_them() {
     kept.take(&mut journal, 1);
     assert_eq!(kept.rows[&b"row"[..]], vec![3; 3]);
     assert!(journal.is_empty());
-    let generation = kept.start.generation;
+    let generation = kept.start.position.generation;
     assert!(
         open(&memory, generation).is_empty(),
         "the records are of another generation"
@@ -245,6 +250,9 @@ fn a_start_recovers_all_records_after_many_laps_of_the_journal() {
             kept.take(&mut journal, count);
         }
         let before = journal.end;
+        if let Some(start) = journal.extend().expect("there is room") {
+            kept.start = start;
+        }
         journal.append(batch).expect("there is room");
         laps += u32::from(journal.end.lap != before.lap);
         if below(10) == 0 {
@@ -373,17 +381,20 @@ fn an_empty_journal_shrinks_to_its_minimum_size() {
     assert_eq!(kept.after_a_start(&memory).rows[&b"row"[..]], vec![2; 3]);
 }
 
-/// Up to version 2 of the format the database named nothing but the generation.
+/// Up to version 2 of the format the database named nothing but the generation, and then no length.
 #[test]
-fn a_journal_position_decodes_to_itself() {
+fn the_start_of_a_journal_decodes_to_itself() {
     let position = Position {
         generation: 5,
         lap: 6,
         offset: 7,
     };
-    assert_eq!(Position::decode(&position.encode()), Some(position));
-    assert_eq!(Position::decode(&5u64.to_be_bytes()), Some(start(5)));
-    assert_eq!(Position::decode(b"short"), None);
+    let named = |length| Start { position, length };
+    let row = named(8).encode();
+    assert_eq!(Start::decode(&row), Some(named(8)));
+    assert_eq!(Start::decode(&row[..20]), Some(named(0)));
+    assert_eq!(Start::decode(&5u64.to_be_bytes()), Some(start(5)));
+    assert_eq!(Start::decode(b"short"), None);
 }
 
 /// The next start recovers the journal of a killed process, and reports damaged or missing records.
@@ -428,5 +439,41 @@ fn the_next_start_recovers_the_journal_or_reports_damage() {
     assert_eq!(found, [(b"row".to_vec(), vec![2; 3])]);
     assert_eq!(disk.body(body(2)), Ok(Some(Bytes::from_static(&[2; 100]))));
     drop(disk);
+    fs::remove_dir_all(&directory).expect("it can be removed");
+}
+
+/// Cut at any step of its growth, in the first lap, in a later one, and behind a record that is longer than a step.
+#[test]
+fn the_next_start_reports_a_journal_cut_between_records() {
+    use std::{env, fs};
+
+    use super::super::{Sync, open};
+
+    let name = format!("servicebus-journal-cut-{}", std::process::id());
+    let directory = env::temp_dir().join(name);
+    let file = directory.join("journal");
+    for (records, bytes) in [(12, 100), (80, 100), (2, 2 * GROWTH)] {
+        let (mut disk, _) = open(&directory, Sync::Always).expect("it is whole");
+        for number in 1..=records {
+            let mut batch = batch(number);
+            let long = Bytes::from(vec![7; bytes]);
+            batch.bodies.insert(body(u64::from(number)), Some(long));
+            disk.write(batch).expect("there is room");
+        }
+        drop(disk);
+        let whole = fs::read(&file).expect("it is there");
+        assert!(whole.len() > 2 * GROWTH, "{} bytes", whole.len());
+        for length in (GROWTH..whole.len()).step_by(GROWTH) {
+            fs::write(&file, &whole[..length]).expect("it can be written");
+            let error = open(&directory, Sync::Always).err().expect("it was cut");
+            let reason = format!(
+                "it was cut: it has {length} bytes instead of {}",
+                whole.len()
+            );
+            assert!(error.to_string().contains(&reason), "{error}");
+        }
+        fs::write(&file, &whole).expect("it can be written");
+    }
+    drop(open(&directory, Sync::Always).expect("it is whole"));
     fs::remove_dir_all(&directory).expect("it can be removed");
 }
