@@ -1,6 +1,5 @@
 //! Requests for resources: their authorization, their namespace, and pages of lists.
 
-use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -209,17 +208,14 @@ impl Call<'_> {
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(Value::Null);
         }
-        let invalid = |reason: &dyn fmt::Display| {
-            let text = format!(
-                "The request content was invalid and could not be deserialized: '{reason}'."
-            );
-            Refusal::bad_request("InvalidRequestContent", text)
-        };
-        let body: Value = serde_json::from_slice(&bytes).map_err(|error| invalid(&error))?;
+        let body: Value =
+            serde_json::from_slice(&bytes).map_err(|error| invalid_content(&error.to_string()))?;
         let properties = member(&body, "properties").unwrap_or(&Value::Null);
         match body.is_object() && (properties.is_object() || properties.is_null()) {
             true => Ok(body),
-            false => Err(invalid(&"it and its 'properties' must be JSON objects")),
+            false => Err(invalid_content(
+                "it and its 'properties' must be JSON objects",
+            )),
         }
     }
 
@@ -274,6 +270,13 @@ impl Call<'_> {
         }
         Ok(Answer::ok(page))
     }
+}
+
+/// Returns the refusal of a body.
+pub(crate) fn invalid_content(reason: &str) -> Refusal {
+    let text =
+        format!("The request content was invalid and could not be deserialized: '{reason}'.");
+    Refusal::bad_request("InvalidRequestContent", text)
 }
 
 /// Returns whether any token is accepted: test credentials need not issue JSON web tokens.

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use serde_json::Value;
 use servicebus_broker::Tier;
 
-use super::call::{Call, NAMESPACE};
+use super::call::{Call, NAMESPACE, invalid_content};
 use super::resources::LOCATION;
 use super::{Answer, Refusal, member, object};
 use crate::admin::Frame;
@@ -33,6 +33,13 @@ const SHOWN: [(&str, &[&str]); 6] = [
 
 impl Call<'_> {
     pub(crate) fn list_namespaces(&self) -> Result<Answer, Refusal> {
+/// The most tags of a resource, the longest name and the longest value of one.
+const MAX_TAGS: usize = 50;
+const MAX_TAG_NAME: usize = 512;
+const MAX_TAG_VALUE: usize = 256;
+/// The emulator's own limit, which bounds memory.
+const MAX_LOCATION: usize = 256;
+
         let namespaces = &self.shared.namespaces;
         let names = namespaces.names();
         let served: Vec<_> = names
@@ -165,8 +172,13 @@ impl Call<'_> {
             shown.push((key, value));
         }
         for key in ["location", "tags"] {
-            let given = member(&self.body, key).filter(|given| !given.is_null());
-            shown.extend(given.map(|given| (key, given.clone())));
+            if let Some(given) = member(&self.body, key).filter(|given| !given.is_null()) {
+                match key {
+                    "tags" => check_tags(given)?,
+                    _ => check_location(given)?,
+                }
+                shown.push((key, given.clone()));
+            }
         }
         Ok(shown)
     }
@@ -258,4 +270,55 @@ impl Call<'_> {
             ("message", message.into()),
         ])))
     }
+}
+
+/// Refuses tags beyond the limits of Azure Resource Manager.
+fn check_tags(given: &Value) -> Result<(), Refusal> {
+    let refused = |code, text| Err(Refusal::bad_request(code, text));
+    let Some(tags) = given.as_object() else {
+        return Err(invalid_content("'tags' must be a JSON object"));
+    };
+    if tags.len() > MAX_TAGS {
+        let text = format!("{} tags are given; allowed: {MAX_TAGS}.", tags.len());
+        return refused("InvalidTags", text);
+    }
+    for (name, value) in tags {
+        let Some(value) = value.as_str() else {
+            return Err(invalid_content("the value of a tag must be a string"));
+        };
+        if length(name) > MAX_TAG_NAME {
+            let text = format!("The tag name '{name}' has more than {MAX_TAG_NAME} characters.");
+            return refused("InvalidTagName", text);
+        }
+        if length(value) > MAX_TAG_VALUE {
+            let text = format!(
+                "The value '{value}' of the tag '{name}' has more than {MAX_TAG_VALUE} characters."
+            );
+            return refused("InvalidTagValueLength", text);
+        }
+    }
+    Ok(())
+}
+
+/// Accepts any name, because regions are added to Azure.
+fn check_location(given: &Value) -> Result<(), Refusal> {
+    let Some(location) = given.as_str() else {
+        return Err(invalid_content("'location' must be a string"));
+    };
+    if length(location) <= MAX_LOCATION {
+        return Ok(());
+    }
+    let text = format!(
+        "The provided location '{location}' is not available for resource type 'Microsoft.ServiceBus/namespaces'; allowed: \
+         up to {MAX_LOCATION} characters."
+    );
+    Err(Refusal::bad_request(
+        "LocationNotAvailableForResourceType",
+        text,
+    ))
+}
+
+/// The length of a text in UTF-16 units, as Azure Resource Manager counts.
+fn length(text: &str) -> usize {
+    text.encode_utf16().count()
 }

@@ -287,3 +287,41 @@ fn a_missing_arm_resource_is_reported_with_the_existing_ones() {
         );
     }
 }
+
+#[test]
+fn tags_beyond_the_limits_of_azure_are_refused() {
+    let manager = Manager::with_queues(&["q"]);
+    let many = |count| Value::from_iter((0..count).map(|number| (format!("t{number}"), "v")));
+    let tag = |name: usize, value: usize| json!({"x".repeat(name): "\u{e4}".repeat(value)});
+    let given = |tags: Value| manager.ask("PUT", "", Some(json!({"tags": tags})));
+    for tags in [many(50), tag(512, 256), json!({"": ""})] {
+        let (status, shown) = given(tags.clone());
+        assert_eq!((status, &shown["tags"]), (200, &tags));
+    }
+    for (tags, code) in [
+        (many(51), "InvalidTags"),
+        (tag(513, 1), "InvalidTagName"),
+        (tag(1, 257), "InvalidTagValueLength"),
+        (json!({"a": 1}), "InvalidRequestContent"),
+        (json!({"a": {"b": "c"}}), "InvalidRequestContent"),
+        (json!(["a"]), "InvalidRequestContent"),
+    ] {
+        assert_eq!(refused(given(tags)), (400, code.to_owned()));
+    }
+    for (location, code) in [
+        (json!(7), "InvalidRequestContent"),
+        (
+            json!("x".repeat(257)),
+            "LocationNotAvailableForResourceType",
+        ),
+    ] {
+        let body = json!({"location": location});
+        let answer = manager.ask("PATCH", "", Some(body));
+        assert_eq!(refused(answer), (400, code.to_owned()));
+    }
+    let (_, shown) = manager.ask("GET", "", None);
+    assert_eq!(
+        (&shown["tags"], &shown["location"]),
+        (&json!({"": ""}), &json!("westeurope"))
+    );
+}
