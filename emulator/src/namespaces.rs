@@ -181,9 +181,16 @@ pub(crate) enum RemoveError {
 
 impl Namespaces {
     /// Removes a namespace with its contents. Its connections close in their next turns; returns the listeners of its own
-    /// address.
-    pub(crate) fn remove(&self, name: &str) -> Result<Option<Listening>, RemoveError> {
-        let entry = self.served_mut().take(name)?;
+    /// address. `forget` is called before another namespace can have the name.
+    pub(crate) fn remove(
+        &self,
+        name: &str,
+        forget: impl FnOnce(),
+    ) -> Result<Option<Listening>, RemoveError> {
+        let mut served = self.served_mut();
+        let entry = served.take(name)?;
+        forget();
+        drop(served);
         entry.namespace.end();
         Ok(entry.listening)
     }

@@ -120,9 +120,11 @@ impl Shared {
 
     /// Removes a namespace as [`Namespaces::remove`] does, and what Azure Resource Manager was given for it.
     pub(crate) fn remove_namespace(&self, name: &str) -> Result<Option<Listening>, RemoveError> {
-        let listening = self.namespaces.remove(name)?;
-        let name = name.to_ascii_lowercase();
-        let given = self.resources.described.lock().remove(&name);
+        let mut given = None;
+        let listening = self.namespaces.remove(name, || {
+            let name = name.to_ascii_lowercase();
+            given = self.resources.described.lock().remove(&name);
+        })?;
         if given.is_some() {
             self.resources.keep();
         }
@@ -163,7 +165,7 @@ impl Drop for Counted<'_> {
 pub(crate) struct ResourceState {
     /// By their ids in lower case.
     pub(crate) locks: Mutex<BTreeMap<String, ManagementLock>>,
-    /// Locations and tags of namespaces, by lower-case name.
+    /// Locations and tags of namespaces, by lower-case name. Locked after [`Namespaces::served`].
     pub(crate) described: Mutex<BTreeMap<String, Value>>,
     /// The data directory, if any.
     store: Option<Arc<Store>>,

@@ -1,5 +1,7 @@
 //! Namespaces as resources.
 
+use std::sync::Arc;
+
 use axum::http::StatusCode;
 use serde_json::Value;
 use servicebus_broker::Tier;
@@ -31,8 +33,6 @@ const SHOWN: [(&str, &[&str]); 6] = [
     ),
 ];
 
-impl Call<'_> {
-    pub(crate) fn list_namespaces(&self) -> Result<Answer, Refusal> {
 /// The most tags of a resource, the longest name and the longest value of one.
 const MAX_TAGS: usize = 50;
 const MAX_TAG_NAME: usize = 512;
@@ -40,6 +40,8 @@ const MAX_TAG_VALUE: usize = 256;
 /// The emulator's own limit, which bounds memory.
 const MAX_LOCATION: usize = 256;
 
+impl Call<'_> {
+    pub(crate) fn list_namespaces(&self) -> Result<Answer, Refusal> {
         let namespaces = &self.shared.namespaces;
         let names = namespaces.names();
         let served: Vec<_> = names
@@ -85,7 +87,7 @@ const MAX_LOCATION: usize = 256;
                     );
                     return Err(Refusal::bad_request("BadRequest", text));
                 }
-                self.describe(name, shown, self.head.method == "PUT");
+                self.describe(&namespace, shown, self.head.method == "PUT");
                 Ok(show(&namespace))
             }
             "DELETE" => {
@@ -183,8 +185,13 @@ const MAX_LOCATION: usize = 256;
         Ok(shown)
     }
 
-    /// Keeps what a namespace shows. A PUT replaces all but the location, which never changes without a value.
-    fn describe(&self, name: &str, shown: Vec<(&'static str, Value)>, replaces: bool) {
+    /// Keeps what a namespace shows, unless it was removed meanwhile. A PUT replaces all but the location, which never changes
+    /// without a value.
+    fn describe(&self, own: &Arc<Namespace>, shown: Vec<(&'static str, Value)>, replaces: bool) {
+        let (name, served) = (own.name(), self.shared.namespaces.served());
+        if !served.named(name).is_some_and(|now| Arc::ptr_eq(&now, own)) {
+            return;
+        }
         let mut described = self.shared.resources.described.lock();
         let own = described
             .entry(name.to_ascii_lowercase())
@@ -195,7 +202,7 @@ const MAX_LOCATION: usize = 256;
         for (key, value) in shown {
             own[key] = value;
         }
-        drop(described);
+        drop((described, served));
         self.shared.resources.keep();
     }
 

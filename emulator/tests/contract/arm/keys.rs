@@ -1,5 +1,7 @@
 //! Keys, namespaces, and the tokens that Resource Manager takes.
 
+use std::thread;
+
 use serde_json::{Value, json};
 use servicebus_emulator::auth::{Claims, Key, sas};
 
@@ -324,4 +326,33 @@ fn tags_beyond_the_limits_of_azure_are_refused() {
         (&shown["tags"], &shown["location"]),
         (&json!({"": ""}), &json!("westeurope"))
     );
+}
+
+/// The removal of many queues takes long enough that another client creates the namespace meanwhile.
+#[test]
+fn a_namespace_created_again_during_its_removal_keeps_its_tags() {
+    let manager = Manager::with_queues(&["q"]);
+    let path = format!("{GROUP}/providers/Microsoft.ServiceBus/namespaces/second?{VERSION}");
+    let own = "/$emulator/v1/namespaces/second";
+    let queues = Vec::from_iter((0..500).map(|number| format!("q{number}")));
+    let topology = json!({"queues": queues}).to_string();
+    let tags = json!({"team": "shop"});
+    for _ in 0..20 {
+        let http = manager.0.http;
+        assert_eq!(http.request("PUT", own, Some(&topology)).status, 201);
+        let (_, first) = manager.at("GET", &path, None);
+        let created_at = |shown: &Value| shown["properties"]["createdAt"].clone();
+        let is_created_again = || {
+            let (status, shown) = manager.at("PUT", &path, Some(json!({"tags": tags})));
+            status == 200 && created_at(&shown) != created_at(&first)
+        };
+        thread::scope(|scope| {
+            let removal = scope.spawn(|| http.delete(own).status);
+            while !is_created_again() {}
+            assert_eq!(removal.join().unwrap(), 204);
+        });
+        let (_, shown) = manager.at("GET", &path, None);
+        assert_eq!(shown["tags"], tags);
+        assert_eq!(http.delete(own).status, 204);
+    }
 }
