@@ -15,7 +15,7 @@ use super::peer::ClientConnection;
 use crate::auth::sas::claimed_key_name;
 use crate::auth::{Acceptance, Claim, Grant, Grants};
 use crate::clock::RealClock;
-use crate::namespace::{Namespace, SharedEntity};
+use crate::namespace::{Attempt, Namespace, SharedEntity};
 use crate::nodes::{Address, Condition, Reply, Request, ServiceError, put_token};
 
 /// When the tokens must be checked again.
@@ -106,6 +106,13 @@ impl ClientConnection {
             }
             Err(error) => {
                 tracing::warn!(connection = self.client.id.0, %error, "SASL PLAIN was refused");
+                let attempt = Attempt {
+                    operation: "sign in".into(),
+                    number: None,
+                };
+                let (client, text) = (self.client.caller.client, error.to_string());
+                let refusal = (Condition::Unauthorized.symbol(), &*text);
+                namespace.record_refused_attempt(client, None, &attempt, refusal);
                 false
             }
         }

@@ -118,6 +118,10 @@ fn an_added_key_authenticates_with_sasl_plain() {
         (outcome, peer)
     };
     assert_eq!(sign_in("wrong").0, 1);
+    let mut events = manager.0.http.events("");
+    events.retain(|event| event["kind"] == "refused");
+    let refusal = members(&events[0], ["operation", "reason"]);
+    assert_eq!(refusal, json!(["sign in", "amqp:unauthorized-access"]));
     for kind in ["primaryKey", "secondaryKey"] {
         let (accepted, mut peer) = sign_in(keys[kind].as_str().unwrap());
         assert_eq!(accepted, 0);
