@@ -59,12 +59,12 @@ class Layout(unittest.TestCase):
     def test_it_contains_the_library_the_program_and_the_texts(self) -> None:
         library = [f"lib/netstandard2.0/ServiceBus.Testing.{kind}" for kind in ("dll", "xml")]
         targets = [f"{folder}/ServiceBus.Testing.targets" for folder in ("build", "buildTransitive")]
-        texts = ["README.md", "LICENSE-APACHE", "LICENSE-MIT"]
+        texts = ["README.md", "LICENSE-APACHE", "LICENSE-MIT", f"licences/{PROGRAM.split('/')[1]}.txt"]
         expected = ["[Content_Types].xml", "_rels/.rels", "ServiceBus.Testing.nuspec", *texts, *library, *targets, PROGRAM]
         others = [name for name in self.names if name not in expected]
         self.assertEqual(set(expected) - set(self.names), set())
         for name in others:
-            self.assertRegex(name, r"^runtimes/(linux|osx|win)-(x64|arm64)/native/servicebus-emulator(\.exe)?$")
+            self.assertRegex(name, r"^runtimes/(linux|osx|win)-(x64|arm64)/native/servicebus-emulator(\.exe)?$|^licences/[a-z0-9-]+\.txt$")
         self.assertEqual(self.names[0], "[Content_Types].xml")
 
     def test_its_manifest_has_the_version_of_the_workspace_and_no_dependencies(self) -> None:
