@@ -381,14 +381,14 @@ impl LockNonce {
 
 impl LockToken {
     pub(crate) fn new(nonce: LockNonce, offset: Offset) -> Self {
-        let place = (offset.0 ^ scramble(nonce)) & PLACE_BITS;
+        // Tokens do not reveal sequence numbers, because the nonce is mixed into their bits.
+        let place = (offset.0 ^ mix(nonce.0)) & PLACE_BITS;
         Self(Uuid::from_u64_pair(nonce.0, place | VARIANT))
     }
 
     pub(crate) fn parts(self) -> (LockNonce, Offset) {
         let (high, low) = self.0.as_u64_pair();
-        let nonce = LockNonce(high);
-        (nonce, Offset((low ^ scramble(nonce)) & PLACE_BITS))
+        (LockNonce(high), Offset((low ^ mix(high)) & PLACE_BITS))
     }
 
     /// Returns the message that it locks according to the token.
@@ -422,11 +422,6 @@ impl fmt::Display for LockToken {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(formatter)
     }
-}
-
-/// Mixes the nonce into the offset bits, so that tokens do not reveal numbers.
-fn scramble(nonce: LockNonce) -> u64 {
-    mix(nonce.0)
 }
 
 /// SplitMix64 (Steele, Lea and Flood, 2014): numbers that follow from a seed, each only once.
