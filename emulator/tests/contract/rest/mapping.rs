@@ -136,7 +136,8 @@ fn application_properties_have_the_case_of_their_request() {
         request("Abc", ""),
         request("aBC", "Connection: close\r\n"),
     ];
-    bus.rest().begin_raw(all.concat().as_bytes()).answer();
+    // Not closed before all are handled: a reset discards what the emulator has not read yet.
+    let _connection = bus.rest().begin_raw(all.concat().as_bytes());
     let (mut peer, receiver) = bus.receiver("q");
     for name in ["abc", "Abc", "aBC"] {
         let message = peer.receive_one(&receiver).message;
