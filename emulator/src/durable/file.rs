@@ -30,6 +30,9 @@ const RESERVE: &str = "reserve";
 /// Bytes of a checkpoint for which no write waits, and of all that are moved on a full disk: the reserve has space for it, because
 /// at least half of each page of the database is used.
 const IDLE_CHECKPOINT_SIZE: u64 = CHECKPOINT_SIZE / 8;
+/// Rows and bodies that one step moves on a full disk: each may copy a page of the database, even one that removes a row, and
+/// the next step uses the pages again.
+const ROWS_WHEN_FULL: usize = CHECKPOINT_ROWS.div_ceil(16);
 /// Bytes of the database's page cache.
 pub(super) const CACHE: usize = 32 << 20;
 
@@ -210,11 +213,15 @@ impl RowFile {
         oldest: usize,
         transaction: &WriteTransaction,
     ) -> Result<Moved, redb::Error> {
+        let rows = match self.space.is_available() {
+            true => CHECKPOINT_ROWS,
+            false => ROWS_WHEN_FULL,
+        };
         let mut step = Step {
             rows: transaction.open_table(ROWS)?,
             bodies: transaction.open_table(BODIES)?,
             waste: &mut self.waste,
-            left: CHECKPOINT_ROWS,
+            left: rows,
             moved_rows: Vec::new(),
             moved_bodies: Vec::new(),
         };

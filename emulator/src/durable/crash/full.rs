@@ -1,5 +1,6 @@
 //! A full disk, and a broken one.
 
+use std::cell::Cell;
 use std::io;
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -182,6 +183,32 @@ fn a_checkpoint_leaves_the_reserve_of_a_full_disk_to_settlements() {
     disk.checkpoint(&|| true).expect("there is the reserve");
     let untouched = || panic!("the journal is empty");
     disk.checkpoint(&untouched).expect("nothing is written");
+}
+
+/// Each removed row may copy a page, which is free for the next step.
+#[test]
+fn a_checkpoint_on_a_full_disk_moves_few_rows_in_a_step() {
+    let file = SimulatedDisk::default();
+    let space = DiskSpace::new(Box::new(Aside::new(&file)));
+    space.fill_reserve();
+    let [rows, journal] = file.files();
+    let mut disk = RowFile::new(rows, journal, space, true).expect("there is room");
+    let mut steps_of = |row: Option<&[u8]>| {
+        let row = row.map(Bytes::copy_from_slice);
+        let rows = (0..8).map(|key| (vec![key], row.clone())).collect();
+        disk.write(Batch {
+            rows,
+            ..Batch::default()
+        })
+        .expect("there is room");
+        let steps = Cell::new(0);
+        let count = || steps.replace(steps.get() + 1) < 100;
+        disk.checkpoint(&count).expect("there is room");
+        steps.get()
+    };
+    assert_eq!(steps_of(Some(b"row")), 1);
+    file.set_fault(Fault::Full);
+    assert_eq!(steps_of(None), 8);
 }
 
 #[tokio::test]

@@ -88,11 +88,26 @@ public final class Speed {
             }
         }
         for (Way way : Way.values()) {
-            var ratios = new double[rounds];
-            Arrays.setAll(ratios, round -> ours[way.ordinal()][round] / theirs[way.ordinal()][round]);
-            System.out.printf(Locale.ROOT, "| %s | %s | %s | %s |%n", way.text,
-                    spread("%,.0f", ours[way.ordinal()]), spread("%,.0f", theirs[way.ordinal()]), spread("%.2f", ratios));
+            print(way.text, ours[way.ordinal()], theirs[way.ordinal()]);
         }
+        for (int sent = 0; sent < ours.length; sent += 2) {
+            String received = Way.values()[sent + 1].text.replaceFirst("receive", "received");
+            print("sent and " + received, moved(ours, sent), moved(theirs, sent));
+        }
+    }
+
+    private static void print(String what, double[] ours, double[] theirs) {
+        var ratios = new double[ours.length];
+        Arrays.setAll(ratios, round -> ours[round] / theirs[round]);
+        System.out.printf(Locale.ROOT, "| %s | %s | %s | %s |%n", what,
+                spread("%,.0f", ours), spread("%,.0f", theirs), spread("%.2f", ratios));
+    }
+
+    /** Messages that are sent and then received in a second, in each round. */
+    private static double[] moved(double[][] speeds, int sent) {
+        var moved = new double[speeds[sent].length];
+        Arrays.setAll(moved, round -> 1 / (1 / speeds[sent][round] + 1 / speeds[sent + 1][round]));
+        return moved;
     }
 
     /** Messages a second. */
