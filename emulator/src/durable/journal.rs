@@ -23,6 +23,7 @@ use std::mem;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use memchr::memmem;
 use redb::StorageBackend;
 use servicebus_broker::BodyId;
 
@@ -458,8 +459,9 @@ impl Journal {
         while from + HEADER as u64 <= self.length {
             window.truncate((self.length - from) as usize);
             self.file.read(from, &mut window)?;
-            let heads = window.windows(HEADER).enumerate();
-            for (at, _) in heads.filter(|(_, head)| head[8..16] == generation) {
+            // It follows the length in a header; of one that begins before the window, the previous window had all.
+            let found = memmem::find_iter(&window, &generation);
+            for at in found.filter_map(|found| found.checked_sub(8)) {
                 let offset = from + at as u64;
                 let is_behind = offset >= self.end.offset;
                 let is_later = |record: Vec<u8>| {

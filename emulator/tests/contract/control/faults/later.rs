@@ -19,6 +19,7 @@ fn delayed_sends_are_stored_together_when_the_clock_advances() {
     let (bus, mut peer) = bus(&json!({
         "operation": "send", "times": 3, "effect": {"delay": {"seconds": 30}},
     }));
+    bus.http.freeze();
     let sender = peer.sender("q");
     let mut send = |id| peer.transfer(&sender, 0, false, &Message::new(id).encode());
     let delayed = ["1", "2", "3"].map(&mut send);
