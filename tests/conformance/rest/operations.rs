@@ -38,6 +38,7 @@ async fn a_sent_message_is_received_and_deleted() {
 #[tokio::test]
 async fn a_locked_message_has_all_that_the_sdk_reads() {
     let servicebus = bus().await;
+    servicebus.clock().freeze().await;
     let orders = queue(&servicebus, "orders");
     let options = SendMessageOptions {
         content_type: Some("text/plain".to_owned()),
