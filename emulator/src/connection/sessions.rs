@@ -13,7 +13,6 @@ use serde_amqp::Value;
 use servicebus_amqp::{AttachReply, AttachRequest, LinkId};
 use servicebus_broker::{AcceptSessionError, AcceptedSession, ReceiverId, SessionName, SubQueue};
 
-use super::account::HANDLED_AT_ONCE;
 use super::links::{Link, Waiting};
 use super::peer::ClientConnection;
 use crate::namespace::SharedEntity;
@@ -157,11 +156,11 @@ impl ClientConnection {
         }
     }
 
-    /// Detaches the links whose lost session is due. Settlements that the clients send before they learn of it are refused
-    /// with the same error.
+    /// Detaches the links whose lost session is due, a few in each turn. Settlements that the clients send before they learn of
+    /// it are refused with the same error.
     pub(crate) fn detach_due(&mut self, now: Duration) {
         let mut detached = 0;
-        while detached < HANDLED_AT_ONCE
+        while detached < DETACHED
             && let Some(link) = self.links.next_lost(now)
         {
             let (Some(Link::Receiver(receiver)) | Some(Link::Waiting(Waiting { receiver, .. }))) =
@@ -181,7 +180,7 @@ impl ClientConnection {
     }
 }
 
-/// Maximum number of detached links whose late settlements are still answered.
+/// Maximum number of detached links whose late settlements are still answered, and of those that one turn detaches.
 const DETACHED: usize = 256;
 
 impl ClientConnection {
