@@ -31,7 +31,7 @@ const RESERVE: &str = "reserve";
 /// at least half of each page of the database is used.
 const IDLE_CHECKPOINT_SIZE: u64 = CHECKPOINT_SIZE / 8;
 /// Rows and bodies that one step moves on a full disk: each may copy a page of the database, even one that removes a row, and
-/// the next step uses the pages again.
+/// later steps use the replaced pages.
 const ROWS_WHEN_FULL: usize = CHECKPOINT_ROWS.div_ceil(16);
 /// Bytes of the database's page cache.
 pub(super) const CACHE: usize = 32 << 20;

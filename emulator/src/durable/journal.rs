@@ -459,7 +459,7 @@ impl Journal {
         while from + HEADER as u64 <= self.length {
             window.truncate((self.length - from) as usize);
             self.file.read(from, &mut window)?;
-            // It follows the length in a header; of one that begins before the window, the previous window had all.
+            // A generation follows the length in its header. A header that begins before the window was in the previous one.
             let found = memmem::find_iter(&window, &generation);
             for at in found.filter_map(|found| found.checked_sub(8)) {
                 let offset = from + at as u64;
