@@ -121,7 +121,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// More by `PROPTEST_CASES`.
-const CASES: u32 = 2_000;
+const CASES: u32 = 400;
 
 fn config() -> ProptestConfig {
     let usual = ProptestConfig::default();
