@@ -120,8 +120,20 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// More by `PROPTEST_CASES`.
-const CASES: u32 = 400;
+/// For each of two tests, which run in parallel; more by `PROPTEST_CASES`.
+const CASES: u32 = 1_000;
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec(step(), 1..200)
+}
+
+fn compare_after_each(releases_on_detach: bool, steps: &[Step]) {
+    let mut twins = Twins::new(releases_on_detach);
+    for step in steps {
+        twins.take(step);
+        twins.compare();
+    }
+}
 
 fn config() -> ProptestConfig {
     let usual = ProptestConfig::default();
@@ -136,14 +148,12 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn random_transactions_apply_completely_or_not_at_all(
-        releases in any::<bool>(),
-        steps in prop::collection::vec(step(), 1..200),
-    ) {
-        let mut twins = Twins::new(releases);
-        for step in &steps {
-            twins.take(step);
-            twins.compare();
-        }
+    fn random_transactions_apply_completely_or_not_at_all(steps in steps()) {
+        compare_after_each(false, &steps);
+    }
+
+    #[test]
+    fn random_transactions_with_release_on_detach_apply_completely_or_not_at_all(steps in steps()) {
+        compare_after_each(true, &steps);
     }
 }
