@@ -96,7 +96,7 @@ pub(crate) async fn serve(admin: &Admin, request: Request) -> Response {
     let answered = match &namespace {
         Some(namespace) => admin.answer(namespace, &host, &head, body).await,
         None => Err(ServiceError::unauthorized(
-            "SubCode=40402. The namespace cannot be told: neither the host name nor the key of the token belongs to one.",
+            "SubCode=40402. The namespace cannot be determined: neither the host name nor the key of the token belongs to one.",
         )),
     };
     match answered {

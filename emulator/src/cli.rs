@@ -148,7 +148,7 @@ impl Command {
             (true, true) => Ok(Self::PrintEnv(options)),
             (true, false) => {
                 let message =
-                    "--print-env az needs the --https-port of the emulator: az takes nothing else";
+                    "--print-env az needs the --https-port of the emulator: az connects only over HTTPS";
                 Err(Cli::command().error(ErrorKind::MissingRequiredArgument, message))
             }
         }
@@ -347,7 +347,7 @@ struct RunArguments {
     #[arg(long)]
     record_messages: bool,
 
-    /// Additional host name under which browsers may use the control API; may be repeated
+    /// Additional host name under which clients may use the control API; may be repeated
     #[arg(
         long = "allow-host",
         value_name = "NAME",
@@ -386,8 +386,8 @@ struct RunArguments {
     #[arg(long)]
     exit_with_stdin: bool,
 
-    /// Defaults for a test run: free ports on 127.0.0.1, --record-messages, --exit-with-stdin, environment variables
-    /// ignored; other options still apply
+    /// Defaults for a test run: free ports on 127.0.0.1, --record-messages, --exit-with-stdin; variables
+    /// SERVICEBUS_EMULATOR_… and EMULATOR_HTTP_PORT ignored; other options still apply
     #[arg(long)]
     for_tests: bool,
 

@@ -121,13 +121,13 @@ impl ClientSettings {
         writeln!(formatter, "Authority, by a variable")?;
         for (name, value) in self.env().iter().skip(1) {
             let reader = match *name {
-                "SSL_CERT_FILE" => "OpenSSL; Go, but on macOS and Windows",
+                "SSL_CERT_FILE" => "OpenSSL; Go, except on macOS and Windows",
                 "REQUESTS_CA_BUNDLE" => "Python: requests, and with it the SDK's administration",
                 _ => "Node.js",
             };
             writeln!(formatter, "  export {name}={}    # {reader}", quoted(value))?;
         }
-        writeln!(formatter, "  the first two name all that is trusted then")?;
+        writeln!(formatter, "  with either of the first two, a program trusts no other authority")?;
         writeln!(
             formatter,
             "Authority, for AMQP of the Python SDK\n  cat {file} >> \"$(python3 -m certifi)\""
@@ -227,7 +227,7 @@ mod tests {
             "  5671 for AMQP: 127.0.0.1:5671",
             "  443 for administration and WebSockets: 127.0.0.1:443",
             "  Endpoint=sb://shop.servicebus.windows.net;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE",
-            "  export SSL_CERT_FILE='/home/me/a cache/ca.pem'    # OpenSSL; Go, but on macOS and Windows",
+            "  export SSL_CERT_FILE='/home/me/a cache/ca.pem'    # OpenSSL; Go, except on macOS and Windows",
             "  export NODE_EXTRA_CA_CERTS='/home/me/a cache/ca.pem'    # Node.js",
             "  cat '/home/me/a cache/ca.pem' >> \"$(python3 -m certifi)\"",
             "  keytool -importcert -noprompt -alias servicebus-emulator -file '/home/me/a cache/ca.pem' -storetype PKCS12 -storepass changeit -keystore servicebus-emulator.p12",

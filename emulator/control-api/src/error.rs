@@ -76,7 +76,7 @@ pub struct Problem {
 }
 
 /// The `allowed` text of a problem about the state of the namespace instead of the request.
-const AT_REST: &str = "at rest";
+const IDLE: &str = "idle";
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -86,7 +86,7 @@ impl fmt::Display for Problem {
             None => write!(f, "{path}: {}", self.value)?,
         }
         match self.allowed.as_str() {
-            "" | AT_REST => Ok(()),
+            "" | IDLE => Ok(()),
             allowed => write!(f, " is not allowed; allowed: {allowed}"),
         }
     }

@@ -210,8 +210,8 @@ pub(crate) async fn settled(
             failure: (!busy.is_empty()).then(|| not_idle(within, places)),
         }));
     }
-    let message = format!("not at rest within {} s", within.as_secs_f64());
-    let problem = |busy: Busy| Problem::new(busy.place, busy.reason, "at rest");
+    let message = format!("not idle within {} s", within.as_secs_f64());
+    let problem = |busy: Busy| Problem::new(busy.place, busy.reason, "idle");
     let problems = busy.into_iter().map(problem).collect();
     Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, "not-settled", message).with_problems(problems))
 }

@@ -154,7 +154,7 @@ impl ApiError {
     fn of_config(message: &str, error: ConfigError) -> Self {
         let message = match error.more {
             0 => message.to_owned(),
-            more => format!("{message}: the first problems are told, and there are {more} more"),
+            more => format!("{message}: only the first problems are listed; there are {more} more"),
         };
         let problems = error.problems.into_iter().map(|problem| {
             let allowed = problem.allowed.unwrap_or(problem.message);

@@ -124,7 +124,7 @@ pub(crate) async fn next(State(control): State<Control>, Id(id): Id) -> Result<R
     let mut runs = exploration.state.lock().await;
     if let Some(OpenRun { number, .. }) = &runs.open {
         let message = format!(
-            "the run {number} has no result yet: tell it at …/runs/{number}/result, or remove the exploration"
+            "the run {number} has no result yet: send it to …/runs/{number}/result, or remove the exploration"
         );
         return Err(ApiError::new(StatusCode::CONFLICT, "conflict", message));
     }

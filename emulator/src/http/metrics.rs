@@ -64,7 +64,7 @@ const METRICS: [Metric; 16] = [
     ),
     gauge(
         "active_messages",
-        "Messages that are neither scheduled nor dead.",
+        "Messages that are neither scheduled nor dead-lettered.",
         |row| row.counts.active as u64,
     ),
     gauge("deadlettered_messages", "Dead letters.", |row| {
@@ -248,7 +248,7 @@ pub(crate) async fn show(State(shared): State<Arc<Shared>>) -> impl IntoResponse
         ),
         (
             "servicebus_entities_omitted",
-            "Entities beyond the first 1,000, which are not told on their own.",
+            "Entities beyond the first 1,000, which have no metrics of their own.",
             omitted,
         ),
     ];

@@ -127,7 +127,7 @@ impl Namespace {
         busy.extend(self.locks(entity));
         busy.extend(self.connecting());
         if busy.len() > MAX_TOLD {
-            let reason = format!("{} more are not at rest", busy.len() - MAX_TOLD);
+            let reason = format!("{} more are not idle", busy.len() - MAX_TOLD);
             let place = self.name().to_owned();
             busy.truncate(MAX_TOLD);
             busy.push(Busy { place, reason });
@@ -387,7 +387,7 @@ mod tests {
                 .iter()
                 .map(|busy| &*busy.reason)
                 .collect::<Vec<_>>(),
-            ["50 more are not at rest"]
+            ["50 more are not idle"]
         );
     }
 

@@ -368,7 +368,7 @@ fn time_span(duration: Duration) -> String {
 pub(crate) fn no_namespace() -> ServiceError {
     ServiceError::new(
         Condition::NotFound,
-        "The namespace cannot be told from host name or key name; it could not be found.",
+        "The namespace cannot be determined from host name or key name; it could not be found.",
     )
 }
 

@@ -88,7 +88,7 @@ impl RequestContext {
     ) -> Result<Target, Rejection> {
         let namespace = service_http::namespace(&self.shared, parts).ok_or_else(|| {
             let text =
-                "The namespace cannot be told from host name or key name; it could not be found.";
+                "The namespace cannot be determined from host name or key name; it could not be found.";
             ServiceError::new(Condition::Unauthorized, text)
         })?;
         let unix_seconds = self.shared.real.unix_seconds();

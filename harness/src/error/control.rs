@@ -109,12 +109,12 @@ mod tests {
 
     #[test]
     fn a_refusal_shows_the_emulators_message() {
-        let answer = br#"{"error":{"code":"not-settled","message":"not at rest",
-            "problems":[{"path":"orders","value":"1 locked","allowed":"at rest"}]}}"#;
+        let answer = br#"{"error":{"code":"not-settled","message":"not idle",
+            "problems":[{"path":"orders","value":"1 locked","allowed":"idle"}]}}"#;
         let refusal = Refusal::new(StatusCode::REQUEST_TIMEOUT, "/x", answer);
         assert_eq!(
             refusal.to_string(),
-            "not at rest (status 408)\n  orders: 1 locked"
+            "not idle (status 408)\n  orders: 1 locked"
         );
     }
 

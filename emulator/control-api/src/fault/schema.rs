@@ -15,8 +15,8 @@ impl JsonSchema for Effect {
         let names = Vec::from_iter(EffectKind::all().map(EffectKind::name));
         let whens = Vec::from_iter(When::ALL.map(When::name));
         json_schema!({
-            "description": "A name, or an object with the name as its only key and the details in it. Which of them an \
-                operation can have is told by the refusal of any other.",
+            "description": "A name, or an object with the name as its only key and the details in it. The refusal \
+                of an effect lists those that the operation can have.",
             "anyOf": [
                 { "type": "string", "enum": names },
                 {

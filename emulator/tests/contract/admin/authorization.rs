@@ -300,7 +300,7 @@ fn an_administration_request_selects_the_namespace_by_host_or_key() {
     let unauthorized = bus.admin_as(Some("Bearer e30.eyJleHAiOjE5MDAwMDAwMDB9.c2ln".into()));
     assert_starts_with(
         unauthorized.get("/q1").refusal(401),
-        "SubCode=40402. The namespace cannot be told",
+        "SubCode=40402. The namespace cannot be determined",
     );
 }
 

@@ -15,7 +15,7 @@ fn settled(bus: &Bus, body: &Value) -> Answer {
 fn problems(bus: &Bus) -> Value {
     eventually("nothing but locks", || {
         let answer = settled(bus, &json!({"within": 0.01}));
-        let expected = ("not-settled", "not at rest within 0.01 s");
+        let expected = ("not-settled", "not idle within 0.01 s");
         assert_eq!(answer.error(408), expected);
         let problems = answer.body["error"]["problems"].clone();
         let is_written = !problems.to_string().contains("output is not written");
@@ -64,7 +64,7 @@ fn busy_parts_are_listed_on_request() {
 #[test]
 fn a_held_lock_is_reported_as_busy_with_its_holder() {
     let (bus, mut peer, delivery) = locked();
-    let expected = json!([{"path": "q", "value": "1 locked by worker-1", "allowed": "at rest"}]);
+    let expected = json!([{"path": "q", "value": "1 locked by worker-1", "allowed": "idle"}]);
     assert_eq!(problems(&bus), expected);
     peer.settle(&delivery, dead_lettered("why", ""));
     assert_eq!(settled(&bus, &json!({"within": 30})).status, 200);

@@ -194,7 +194,7 @@ fn a_message_is_busy_while_a_client_is_connecting() {
     let busy = bus.http.post("~/settled", &json!({"within": 0}));
     let problems = &busy.body["error"]["problems"];
     let connecting = json!({
-        "path": "q", "value": "a message waits while worker-1 is connecting", "allowed": "at rest",
+        "path": "q", "value": "a message waits while worker-1 is connecting", "allowed": "idle",
     });
     assert!(
         problems

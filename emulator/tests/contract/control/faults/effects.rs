@@ -126,7 +126,7 @@ fn operations_delayed_by_a_fault_keep_the_namespace_busy() {
         let answer = bus.http.post("~/settled", &json!({"within": 0.2}));
         assert_eq!(answer.error(408).0, "not-settled", "{effect}");
         let expected = json!([{
-            "path": "worker-1", "value": "1 of its operations are held by faults", "allowed": "at rest",
+            "path": "worker-1", "value": "1 of its operations are held by faults", "allowed": "idle",
         }]);
         assert_eq!(answer.body["error"]["problems"], expected, "{effect}");
         let absent = json!({"kind": "not_dead_lettered", "entity": "q", "within": 0.2});

@@ -168,7 +168,7 @@ fn administration_and_rest_requests_select_the_namespace_alike() {
     };
     let token = sas::sign("http://localhost/q", &unknown, in_an_hour());
     let nowhere = bus.rest_with(Some(&token)).take("q");
-    assert_contains(nowhere.refusal(401), "The namespace cannot be told");
+    assert_contains(nowhere.refusal(401), "The namespace cannot be determined");
 }
 
 #[test]
