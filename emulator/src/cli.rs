@@ -147,8 +147,7 @@ impl Command {
             (false, _) => Ok(Self::Run(options)),
             (true, true) => Ok(Self::PrintEnv(options)),
             (true, false) => {
-                let message =
-                    "--print-env az needs the --https-port of the emulator: az connects only over HTTPS";
+                let message = "--print-env az needs the --https-port of the emulator: az connects only over HTTPS";
                 Err(Cli::command().error(ErrorKind::MissingRequiredArgument, message))
             }
         }

@@ -25,6 +25,7 @@ mod load;
 mod offline;
 #[cfg(feature = "durable")]
 mod reader;
+mod rule;
 #[cfg(feature = "durable")]
 mod shrink;
 mod space;

@@ -116,6 +116,11 @@ impl Property {
         Self::all_of(kind).filter(|property| property.audience == Audience::Everyone)
     }
 
+    /// Returns the properties of a kind of entity that only the administration API has, unless a value is unsupported.
+    pub fn of_administration(kind: EntityKind) -> impl Iterator<Item = &'static Self> {
+        Self::all_of(kind).filter(|property| property.audience == Audience::Administration)
+    }
+
     /// Returns all properties of a kind of entity, including those of the administration API only.
     pub fn all_of(kind: EntityKind) -> impl Iterator<Item = &'static Self> {
         PROPERTIES

@@ -127,7 +127,10 @@ impl ClientSettings {
             };
             writeln!(formatter, "  export {name}={}    # {reader}", quoted(value))?;
         }
-        writeln!(formatter, "  with either of the first two, a program trusts no other authority")?;
+        writeln!(
+            formatter,
+            "  with either of the first two, a program trusts no other authority"
+        )?;
         writeln!(
             formatter,
             "Authority, for AMQP of the Python SDK\n  cat {file} >> \"$(python3 -m certifi)\""

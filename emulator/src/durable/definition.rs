@@ -1,16 +1,18 @@
-//! The definition of an entity as a row: its properties and rules in the form of a configuration file, and its metadata.
+//! The definition of an entity as a row: its properties in the form of a configuration file, its rules, and its metadata.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
-    ClientAffinity, Entity, EntityDescription, EntityKind, EntityPath, Property, Tier, Timestamp,
+    ClientAffinity, Entity, EntityDescription, EntityKind, EntityPath, Property, PropertyValue,
+    Tier, Timestamp,
 };
 
+use super::rule::RuleRow;
 use crate::auth::{Claim, Claims};
-use crate::config::{Config, declared_rules, properties_json, read_properties};
+use crate::config::{Config, properties_json, read_properties};
 use crate::namespace::{AdminMetadata, AuthorizationRule, EntityMetadata};
 
 /// The stored state of an entity beside its messages.
@@ -36,6 +38,9 @@ struct Row {
     kind: String,
     path: String,
     properties: Value,
+    /// Properties that only the administration API has.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    administration: Map<String, Value>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     subscriptions: Vec<Subscription>,
     /// When it was created, changed, and last used.
@@ -52,9 +57,13 @@ struct Row {
 #[derive(Debug, Serialize, Deserialize)]
 struct Subscription {
     path: String,
-    /// In the form of a configuration file.
+    #[serde(default)]
+    exact: Vec<RuleRow>,
+    /// In the form of a configuration file, as they were written until 2026-11-30.
+    #[serde(default, skip_serializing)]
     rules: Vec<Value>,
-    /// When each was created.
+    /// When each of these was created.
+    #[serde(default, skip_serializing)]
     created: Vec<i64>,
 }
 
@@ -90,6 +99,7 @@ impl Definition {
             kind: kind.map_or("", |(word, _)| word).to_owned(),
             path: entity.path().to_string(),
             properties: properties_json(entity.kind(), entity.description()),
+            administration: administration(entity),
             subscriptions: (subscriptions.iter())
                 .map(|path| Subscription::of(entity, path))
                 .collect(),
@@ -117,10 +127,22 @@ impl Definition {
         let &(_, kind) = kind.ok_or_else(|| about(format!("the kind {:?}", row.kind)))?;
         let text = row.properties.to_string();
         let description = read_properties(&text, kind, &path, None, tier);
-        let description = EntityDescription {
+        let mut description = EntityDescription {
             client: row.client.map(|Client(client)| Box::new(client)),
             ..description.map_err(|error| about(error.to_string()))?
         };
+        for property in Property::of_administration(kind) {
+            match row.administration.get(property.name) {
+                Some(Value::Bool(flag)) => {
+                    property.set(&mut description, PropertyValue::Flag(*flag))
+                }
+                Some(Value::String(text)) => {
+                    let text = Some(text.as_str().into());
+                    property.set(&mut description, PropertyValue::Text(text));
+                }
+                _ => {}
+            }
+        }
         let rules = row.subscriptions.into_iter().map(Subscription::read);
         let rules = rules.collect::<Result<Vec<_>, _>>().map_err(about)?;
         let known = |name: &str| Property::of(kind).find(|property| property.name == name);
@@ -144,6 +166,23 @@ impl Definition {
     }
 }
 
+fn administration(entity: &Entity) -> Map<String, Value> {
+    let properties = Property::of_administration(entity.kind());
+    let given = properties.filter_map(|property| {
+        let value = match property.get(entity.description())? {
+            PropertyValue::Flag(flag) => flag.into(),
+            PropertyValue::Text(text) => text?.into_string().into(),
+            PropertyValue::Number(_)
+            | PropertyValue::Duration(_)
+            | PropertyValue::Endless(_)
+            | PropertyValue::Status(_)
+            | PropertyValue::Target(_) => return None,
+        };
+        Some((property.name.to_owned(), value))
+    });
+    given.collect()
+}
+
 /// The row of the authorization rules that were added to a namespace.
 pub(crate) fn keys_row(rules: &[AuthorizationRule]) -> Vec<u8> {
     let pairs: Vec<KeyPair> = rules.iter().map(KeyPair::of).collect();
@@ -158,19 +197,19 @@ pub(crate) fn read_keys(row: &[u8]) -> Result<Vec<AuthorizationRule>, String> {
 
 impl Subscription {
     fn of(topic: &Entity, path: &EntityPath) -> Self {
-        let rules: Vec<_> = topic.rules_of(path).collect();
-        let created = rules.iter().map(|rule| rule.created_at.as_millis());
         Self {
             path: path.to_string(),
-            created: created.collect(),
-            rules: declared_rules(rules.iter().map(|rule| &***rule)),
+            exact: topic.rules_of(path).map(|rule| RuleRow::of(rule)).collect(),
+            rules: Vec::new(),
+            created: Vec::new(),
         }
     }
 
     fn read(self) -> Result<(EntityPath, Vec<Rule>), String> {
         let path = path_of(&self.path)?;
         if self.rules.is_empty() {
-            return Ok((path, Vec::new()));
+            let rules = self.exact.into_iter().map(RuleRow::read);
+            return Ok((path, rules.collect::<Result<_, _>>()?));
         }
         let subscription = json!({"Name": "s", "Rules": self.rules});
         let topic = json!({"Name": "t", "Subscriptions": [subscription]});

@@ -7,7 +7,7 @@
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
     BodyId, Delivery, Entities as _, Entity, EntityDescription, EntityId, EntityKind, EntityPath,
-    Message, RuleChange, SubQueue,
+    Message, Property, RuleChange, SubQueue,
 };
 
 use super::{AuthorizationRule, Namespace, SharedEntity};
@@ -221,14 +221,21 @@ impl Namespace {
             )));
         }
         let stored = self.read(&entity, |entity| entity.description().clone());
-        let problems = stored.fixed_problems(description);
+        let mut declared = description.clone();
+        // The configuration cannot declare them.
+        for property in Property::of_administration(kind) {
+            if let Some(value) = property.get(&stored) {
+                property.set(&mut declared, value);
+            }
+        }
+        let problems = stored.fixed_problems(&declared);
         if !problems.is_empty() {
             let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
             return Err(differs(texts.join("; ")));
         }
-        if stored != *description {
+        if stored != declared {
             tracing::info!(namespace = self.name(), entity = %path, "was changed to the declared settings");
-            self.update(&entity, description.clone());
+            self.update(&entity, declared);
         }
         self.apply_rules(path, rules);
         Ok(())
