@@ -46,6 +46,7 @@ use servicebus_broker::{BodyChange, BodyCounts, BodyId, Entity, EntityId};
 use thiserror::Error;
 use tokio::sync::watch;
 
+use crate::blocking;
 use crate::failures::Failures;
 use crate::lock_order::{Ordered, Rank, take};
 use crate::namespace::AuthorizationRule;
@@ -355,7 +356,7 @@ impl NamespaceStore {
     pub(crate) fn begin_unit(&self) -> UnitOfWork<'_> {
         #[cfg(test)]
         self.store.interleave();
-        take(Rank::UnitOfWork, || self.store.units.read())
+        take(Rank::UnitOfWork, || blocking::read(&self.store.units))
     }
 
     /// Appends what an operation changed in `entity`, which is locked, with the namespace's clock; `definition` renders the

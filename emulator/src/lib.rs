@@ -3,6 +3,7 @@
 mod access;
 mod admin;
 mod arm;
+mod blocking;
 mod body_account;
 mod clock;
 mod conducted;

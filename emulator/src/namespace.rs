@@ -13,6 +13,7 @@ use servicebus_broker::{
 };
 use tokio::sync::Notify;
 
+use crate::blocking;
 use crate::clock::{Alarm, NamespaceClock, RealClock};
 use crate::config::NamespaceConfig;
 use crate::durable::NamespaceStore;
@@ -45,7 +46,6 @@ pub(crate) use entities::SharedEntity;
 pub(crate) use idle::Busy;
 pub(crate) use jms::{LinkScope, SubscriptionRequest};
 pub(crate) use metadata::{AdminMetadata, AuthorizationRule, EntityMetadata};
-pub(crate) use operate::{may_block, run_blocking};
 pub(crate) use recorded_messages::{Location, RecordedMessages};
 use refusals::Refusals;
 
@@ -243,7 +243,7 @@ impl Namespace {
     }
 
     fn deadline_caller(&self) -> Ordered<MutexGuard<'_, Caller>> {
-        take(Rank::Caller, || self.broker.lock())
+        take(Rank::Caller, || blocking::lock(&self.broker))
     }
 
     /// Returns all entities in the order of their paths.

@@ -14,6 +14,7 @@ use servicebus_broker::ReceiverId;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::blocking;
 use crate::connection::ConnectionView;
 use crate::lock_order::{Ordered, Rank, take};
 
@@ -241,11 +242,11 @@ impl Router {
     }
 
     fn members(&self) -> Ordered<RwLockReadGuard<'_, Members>> {
-        take(Rank::Router, || self.members.read())
+        take(Rank::Router, || blocking::read(&self.members))
     }
 
     fn members_mut(&self) -> Ordered<RwLockWriteGuard<'_, Members>> {
-        take(Rank::Router, || self.members.write())
+        take(Rank::Router, || blocking::write(&self.members))
     }
 }
 

@@ -11,7 +11,8 @@ use bytes::Bytes;
 use servicebus_broker::{BodyId, EntityId, Message, SubQueue};
 
 use super::{LoadError, NamespaceStore, Store};
-use crate::namespace::{Namespace, run_blocking};
+use crate::blocking::run_blocking;
+use crate::namespace::Namespace;
 
 /// Bytes of committed bodies that stay in memory.
 const CACHE_LIMIT: u64 = 64 << 20;

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::task::block_in_place;
 
 use super::{Batch, CachedBody, Disk, LoadError, Store, WriteFailed};
+use crate::blocking::may_block;
 use crate::failures::{Failure, Failures, panic_text};
-use crate::namespace::may_block;
 
 /// How long changes for which no client waits may stay pending: when an entity was last used, and its namespace's clock.
 const IDLE_INTERVAL: Duration = Duration::from_secs(1);

@@ -19,8 +19,9 @@ use servicebus_control_api::Problem;
 
 use super::Control;
 use super::error::{ApiError, SelectedNamespace, path_name};
+use crate::blocking::run_blocking;
 use crate::config;
-use crate::namespace::{AdministerError, Namespace, SharedEntity, run_blocking};
+use crate::namespace::{AdministerError, Namespace, SharedEntity};
 
 /// The differences between kinds of entities.
 pub(crate) trait Kind {

@@ -13,8 +13,8 @@ use tokio::task::spawn_blocking;
 use super::Control;
 use super::error::{ApiError, NamespaceName, SelectedNamespace};
 use super::topology::expand;
+use crate::blocking::run_blocking;
 use crate::config::{self, NamespaceConfig};
-use crate::namespace::run_blocking;
 use crate::namespaces::{CreateError, Permit, RemoveError};
 use crate::shared::Shared;
 

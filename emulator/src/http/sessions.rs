@@ -8,8 +8,9 @@ use servicebus_control_api::{LoseSessionLock, Session, Sessions};
 
 use super::counts::{EntityQuery, find};
 use super::error::{ApiError, Body, QueryParams, SelectedNamespace};
+use crate::blocking::run_blocking;
 use crate::clock;
-use crate::namespace::{Namespace, SharedEntity, run_blocking};
+use crate::namespace::{Namespace, SharedEntity};
 
 /// Answers with all known sessions in the order of their ids; `state` is base64, or null if there is none.
 pub(crate) async fn list(

@@ -16,7 +16,7 @@ use servicebus_broker::{
 
 use super::Namespace;
 use super::metadata::EntityMetadata;
-use super::operate::run_blocking;
+use crate::blocking::{self, run_blocking};
 use crate::lock_order::{Ordered, Rank, take};
 
 /// Maximum number of queues and topics of a namespace (semantics §1).
@@ -51,7 +51,7 @@ impl SharedEntity {
     pub(super) fn lock(&self) -> Ordered<MutexGuard<'_, Entity>> {
         #[cfg(test)]
         tests::VISITS.set(tests::VISITS.get() + 1);
-        take(Rank::Entity(self.id), || self.entity.lock())
+        take(Rank::Entity(self.id), || blocking::lock(&self.entity))
     }
 
     /// Accesses its metadata. The lock of the metadata comes after that of any entity: `with` must lock none.
@@ -87,7 +87,7 @@ impl EntityCell for SharedEntity {
 impl Namespace {
     /// Locks out concurrent changes, for an operation that reads properties to change them.
     pub(crate) fn administer(&self) -> Ordered<MutexGuard<'_, ()>> {
-        take(Rank::Administering, || self.administering.lock())
+        take(Rank::Administering, || blocking::lock(&self.administering))
     }
 
     /// Adds an entity; a subscription with these rules, to which its topic publishes from now on. Returns the existing one

@@ -10,8 +10,6 @@ use servicebus_broker::{
     CommitError, Context, Entities, Entity, EntityPath, FollowUps, Notice, SubQueue, Timestamp,
     Transaction, commit, follow_up,
 };
-use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::task::block_in_place;
 
 use super::{Caller, INSPECTOR, Namespace, SharedEntity};
 use crate::failures::{Broken, Failure, panic_text};
@@ -351,21 +349,6 @@ impl Namespace {
         self.run_follow_ups(caller);
         result
     }
-}
-
-/// Runs work that may take long on an entity or a namespace; the thread's other tasks move to another thread meanwhile,
-/// unless the runtime has only this one.
-pub(crate) fn run_blocking<T>(work: impl FnOnce() -> T) -> T {
-    match may_block() {
-        true => block_in_place(work),
-        false => work(),
-    }
-}
-
-/// Whether the runtime has other threads, which tasks run on while this one blocks.
-pub(crate) fn may_block() -> bool {
-    let has_others = |runtime: Handle| runtime.runtime_flavor() == RuntimeFlavor::MultiThread;
-    Handle::try_current().is_ok_and(has_others)
 }
 
 impl Entities for EntityAccess<'_> {

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use servicebus_broker::{EntityDescription, EntityPath, Message, SubQueue};
 
 use super::*;
+use crate::blocking::run_blocking;
 use crate::clock::tests::put_by_hand;
 use crate::config::NamespaceConfig;
 use crate::failures::Failures;

@@ -81,7 +81,7 @@ impl MessageStore {
 
 pub(crate) fn seen(policy: &StorePolicy, offset: Offset, entry: &Entry) -> BrokerProperties {
     // A peeked message shows a time to live only if the sender set it (decision D7).
-    let own = entry.time_to_live().filter(|_| policy.is_active());
+    let own = (entry.message().time_to_live()).filter(|_| policy.is_active());
     let lifetime = own.and_then(|_| entry.lifetime());
     BrokerProperties {
         delivery_count: entry.delivery_count(),

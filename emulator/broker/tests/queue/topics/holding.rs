@@ -270,6 +270,16 @@ fn the_topics_time_to_live_does_not_apply_after_a_forward() {
 }
 
 #[test]
+fn a_peeked_copy_shows_no_time_to_live_that_its_sender_did_not_set() {
+    let mut world = world(Some(30), None);
+    world.send("t", "1");
+    assert_eq!(world.the_only(A, SubQueue::Active).0.time_to_live, None);
+    let received = world.take(A, SubQueue::Active, ReceiveMode::PeekLock);
+    let received = received.expect("there is a copy").broker_properties;
+    assert_eq!(received.time_to_live, Some(30_000));
+}
+
+#[test]
 fn a_dead_letter_shows_the_time_to_live_of_its_sender() {
     let mut world = world(Some(30), None);
     world.subscribe(B, |own| own.dead_lettering_on_message_expiration = true);

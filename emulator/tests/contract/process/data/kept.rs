@@ -1,5 +1,7 @@
 //! Stored state beside entities and messages.
 
+use servicebus_emulator::auth::{Key, sas};
+
 use super::*;
 
 const GROUP: &str = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/g";
@@ -63,6 +65,76 @@ fn keys_management_locks_and_tags_survive_a_kill() {
     assert_eq!(names, ["RootManageSharedAccessKey"]);
     let locks = format!("{namespace}/providers/Microsoft.Authorization/locks");
     assert_eq!(manage(&process, "GET", &locks, None)["value"], json!([]));
+}
+
+/// A parameter or property of a rule.
+fn typed(name: &str, type_: &str, text: &str) -> String {
+    format!(
+        "<KeyValueOfstringanyType><Key>{name}</Key><Value i:type=\"l28:{type_}\" \
+         xmlns:l28=\"http://www.w3.org/2001/XMLSchema\">{text}</Value></KeyValueOfstringanyType>"
+    )
+}
+
+#[test]
+fn what_an_administrator_wrote_survives_a_kill_as_it_is_shown() {
+    const SHOWN: &str = "<EnableBatchedOperations>false</EnableBatchedOperations>\
+        <UserMetadata>mine</UserMetadata><SupportOrdering>false</SupportOrdering>";
+    const RULES: &str = "/t/Subscriptions/s/Rules";
+    let directory = Directory::new();
+    let file = TemporaryFile::new(&queues("", &[("q", "")]));
+    let admin = |process: &Process| {
+        let token = sas::sign("sb://localhost/", &Key::well_known(), in_an_hour());
+        Admin {
+            http: process.http(),
+            token: Some(token),
+        }
+    };
+    let process = directory.start_with(&file);
+    let writer = admin(&process);
+    writer.update("/q", &queue(SHOWN));
+    writer.create("/t", &topic_entry(SHOWN));
+    writer.create("/t/Subscriptions/s", &subscription(""));
+    let values = typed("z", "int", "5") + &typed("a", "dateTime", "2030-01-02T03:04:05");
+    let correlation =
+        format!("<Filter i:type=\"CorrelationFilter\"><Properties>{values}</Properties></Filter>");
+    let parameters = values.clone() + &typed("@Z", "long", "6");
+    let sql = format!(
+        "<Filter i:type=\"SqlFilter\"><SqlExpression>x = @z</SqlExpression><Parameters>{parameters}</Parameters></Filter>\
+         <Action i:type=\"SqlRuleAction\"><SqlExpression>SET y = @z</SqlExpression><Parameters>{parameters}</Parameters></Action>"
+    );
+    let rules = [
+        ("correlation", &*correlation),
+        ("empty", "<Filter i:type=\"CorrelationFilter\"/>"),
+        ("sql", &*sql),
+    ];
+    for (name, filter) in rules {
+        let name_element = format!("<Name>{name}</Name>");
+        writer.create(
+            &format!("{RULES}/{name}"),
+            &rule(&(filter.to_owned() + &name_element)),
+        );
+    }
+    let shown = |admin: &Admin| {
+        let entities = ["/q", "/t"].map(|path| {
+            let reply = admin.get(path).expect(200);
+            let names = ["EnableBatchedOperations", "UserMetadata", "SupportOrdering"];
+            reply.values(names).map(str::to_owned)
+        });
+        let rules = rules.map(|(name, _)| {
+            let reply = admin.get(&format!("{RULES}/{name}")).expect(200);
+            let (_, rule) = reply.body.split_once("<Filter ").expect("a filter");
+            rule.split("<CreatedAt>").next().map(str::to_owned)
+        });
+        (entities, rules)
+    };
+    let before = shown(&writer);
+    assert_eq!(
+        before.0,
+        [["false", "mine", "false"]; 2].map(|row| row.map(str::to_owned))
+    );
+    kill(process);
+    let process = directory.start_with(&file);
+    assert_eq!(shown(&admin(&process)), before);
 }
 
 /// As in a container, where the user has no cache directory.
