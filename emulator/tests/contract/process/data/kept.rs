@@ -102,11 +102,7 @@ fn what_an_administrator_wrote_survives_a_kill_as_it_is_shown() {
         "<Filter i:type=\"SqlFilter\"><SqlExpression>x = @z</SqlExpression><Parameters>{parameters}</Parameters></Filter>\
          <Action i:type=\"SqlRuleAction\"><SqlExpression>SET y = @z</SqlExpression><Parameters>{parameters}</Parameters></Action>"
     );
-    let rules = [
-        ("correlation", &*correlation),
-        ("empty", "<Filter i:type=\"CorrelationFilter\"/>"),
-        ("sql", &*sql),
-    ];
+    let rules = [("correlation", &*correlation), ("sql", &*sql)];
     for (name, filter) in rules {
         let name_element = format!("<Name>{name}</Name>");
         writer.create(
