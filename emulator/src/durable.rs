@@ -68,8 +68,6 @@ use space::DiskSpace;
 #[cfg(feature = "cli")]
 pub(crate) use walk::{Visitor, walk};
 
-#[cfg(all(test, feature = "durable"))]
-mod crash;
 #[cfg(test)]
 pub(crate) mod tests;
 

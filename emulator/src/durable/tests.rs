@@ -1,3 +1,6 @@
+#[cfg(feature = "durable")]
+mod crash;
+
 use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use servicebus_broker::{InspectedMessage, MessageState, SequenceNumber, SubQueue};
 
-use super::super::Definition;
+use crate::durable::Definition;
 use crate::namespace::Namespace;
 
 /// The value of `x-opt-message-state` of a message that is deferred, whether it is locked or not.

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use servicebus_broker::BodyId;
 
-use super::super::space::Reserve;
 use super::disk::Fault;
 use super::*;
+use crate::durable::space::Reserve;
 
 /// A reserve that may or may not be allocated, and gives room to a file when it is released.
 #[derive(Debug, Clone)]
@@ -49,6 +49,16 @@ impl Reserve for Aside {
         }
         was_there
     }
+}
+
+/// A new file with a reserve.
+fn with_reserve() -> (SimulatedDisk, RowFile) {
+    let file = SimulatedDisk::default();
+    let space = DiskSpace::new(Box::new(Aside::new(&file)));
+    space.fill_reserve();
+    let [rows, journal] = file.files();
+    let disk = RowFile::new(rows, journal, space, true).expect("there is room");
+    (file, disk)
 }
 
 /// Starts a process with its writer thread and the queue `q`.
@@ -153,11 +163,7 @@ async fn a_full_disk_refuses_only_sends_until_there_is_space() {
 /// Otherwise it would wait for space with all clients, who could not receive what fills the disk.
 #[test]
 fn a_checkpoint_leaves_the_reserve_of_a_full_disk_to_settlements() {
-    let file = SimulatedDisk::default();
-    let space = DiskSpace::new(Box::new(Aside::new(&file)));
-    space.fill_reserve();
-    let [rows, journal] = file.files();
-    let mut disk = RowFile::new(rows, journal, space, true).expect("there is room");
+    let (file, mut disk) = with_reserve();
     let body = |number, bytes| Batch {
         bodies: [(BodyId(number), bytes)].into(),
         ..Batch::default()
@@ -188,11 +194,7 @@ fn a_checkpoint_leaves_the_reserve_of_a_full_disk_to_settlements() {
 /// Each removed row may copy a page, which is free for the next step.
 #[test]
 fn a_checkpoint_on_a_full_disk_moves_few_rows_in_a_step() {
-    let file = SimulatedDisk::default();
-    let space = DiskSpace::new(Box::new(Aside::new(&file)));
-    space.fill_reserve();
-    let [rows, journal] = file.files();
-    let mut disk = RowFile::new(rows, journal, space, true).expect("there is room");
+    let (file, mut disk) = with_reserve();
     let mut steps_of = |row: Option<&[u8]>| {
         let row = row.map(Bytes::copy_from_slice);
         let rows = (0..8).map(|key| (vec![key], row.clone())).collect();

@@ -29,11 +29,11 @@ use servicebus_test_support::message::Message as Sent;
 use self::disk::{Crash, Progress, SimulatedDisk};
 use self::operations::{Client, path};
 use self::seen::seen;
-use super::file::RowFile;
-use super::space::DiskSpace;
-use super::{Batch, Disk, Store, Table};
 use crate::clock::tests::put_by_hand;
 use crate::config::NamespaceConfig;
+use crate::durable::file::RowFile;
+use crate::durable::space::DiskSpace;
+use crate::durable::{Batch, Disk, Store, Table};
 use crate::failures::Failures;
 use crate::namespace::{Ids, Namespace};
 
