@@ -10,34 +10,59 @@ use uuid::Uuid;
 
 use crate::clock;
 
-/// The error conditions that a client's code distinguishes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Condition {
-    NotFound,
-    Unauthorized,
-    NotAllowed,
-    NotImplemented,
-    DecodeError,
-    InternalError,
-    ConnectionForced,
-    LinkDetachForced,
-    ArgumentError,
-    ArgumentOutOfRange,
-    EntityAlreadyExists,
-    EntityDisabled,
-    MessageLockLost,
-    MessageNotFound,
-    MessageSizeExceeded,
-    ServerBusy,
-    SessionCannotBeLocked,
-    SessionLockLost,
-    SessionNotFound,
-    Timeout,
-    ResourceLimitExceeded,
-    ResourceLocked,
-    TransactionRollback,
-    TransactionTimeout,
-    TransactionUnknown,
+/// Declares the conditions, each with its symbol, its status, and whether a retry may succeed.
+macro_rules! conditions {
+    ($($condition:ident: $symbol:literal, $status:literal, $may_retry:literal;)+) => {
+        /// The error conditions that a client's code distinguishes.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Condition {
+            $($condition,)+
+        }
+
+        impl Condition {
+            const ALL: &[Self] = &[$(Self::$condition),+];
+
+            fn row(self) -> Row {
+                let (symbol, status, may_retry) = match self {
+                    $(Self::$condition => ($symbol, $status, $may_retry),)+
+                };
+                Row {
+                    symbol,
+                    status,
+                    may_retry,
+                }
+            }
+        }
+    };
+}
+
+conditions! {
+    NotFound: "amqp:not-found", 404, false;
+    Unauthorized: "amqp:unauthorized-access", 401, false;
+    NotAllowed: "amqp:not-allowed", 400, false;
+    NotImplemented: "amqp:not-implemented", 501, false;
+    DecodeError: "amqp:decode-error", 400, false;
+    InternalError: "amqp:internal-error", 500, true;
+    ConnectionForced: "amqp:connection:forced", 500, true;
+    LinkDetachForced: "amqp:link:detach-forced", 500, true;
+    ArgumentError: "com.microsoft:argument-error", 400, false;
+    ArgumentOutOfRange: "com.microsoft:argument-out-of-range", 400, false;
+    EntityAlreadyExists: "com.microsoft:entity-already-exists", 409, false;
+    EntityDisabled: "com.microsoft:entity-disabled", 400, false;
+    MessageLockLost: "com.microsoft:message-lock-lost", 410, false;
+    MessageNotFound: "com.microsoft:message-not-found", 404, false;
+    MessageSizeExceeded: "amqp:link:message-size-exceeded", 403, false;
+    ServerBusy: "com.microsoft:server-busy", 503, true;
+    SessionCannotBeLocked: "com.microsoft:session-cannot-be-locked", 410, false;
+    SessionLockLost: "com.microsoft:session-lock-lost", 410, false;
+    // For a list without sessions: success without content.
+    SessionNotFound: "com.microsoft:session-not-found", 204, false;
+    Timeout: "com.microsoft:timeout", 408, true;
+    ResourceLimitExceeded: "amqp:resource-limit-exceeded", 403, false;
+    ResourceLocked: "amqp:resource-locked", 409, false;
+    TransactionRollback: "amqp:transaction:rollback", 400, false;
+    TransactionTimeout: "amqp:transaction:timeout", 408, false;
+    TransactionUnknown: "amqp:transaction:unknown-id", 404, false;
 }
 
 /// The properties of a condition.
@@ -51,73 +76,9 @@ struct Row {
 }
 
 impl Condition {
-    fn row(self) -> Row {
-        let (symbol, status, may_retry) = match self {
-            Self::NotFound => ("amqp:not-found", 404, false),
-            Self::Unauthorized => ("amqp:unauthorized-access", 401, false),
-            Self::NotAllowed => ("amqp:not-allowed", 400, false),
-            Self::NotImplemented => ("amqp:not-implemented", 501, false),
-            Self::DecodeError => ("amqp:decode-error", 400, false),
-            Self::InternalError => ("amqp:internal-error", 500, true),
-            Self::ConnectionForced => ("amqp:connection:forced", 500, true),
-            Self::LinkDetachForced => ("amqp:link:detach-forced", 500, true),
-            Self::ArgumentError => ("com.microsoft:argument-error", 400, false),
-            Self::ArgumentOutOfRange => ("com.microsoft:argument-out-of-range", 400, false),
-            Self::EntityAlreadyExists => ("com.microsoft:entity-already-exists", 409, false),
-            Self::EntityDisabled => ("com.microsoft:entity-disabled", 400, false),
-            Self::MessageNotFound => ("com.microsoft:message-not-found", 404, false),
-            Self::MessageLockLost => ("com.microsoft:message-lock-lost", 410, false),
-            Self::MessageSizeExceeded => ("amqp:link:message-size-exceeded", 403, false),
-            Self::ServerBusy => ("com.microsoft:server-busy", 503, true),
-            Self::SessionCannotBeLocked => ("com.microsoft:session-cannot-be-locked", 410, false),
-            Self::SessionLockLost => ("com.microsoft:session-lock-lost", 410, false),
-            // For a list without sessions: success without content.
-            Self::SessionNotFound => ("com.microsoft:session-not-found", 204, false),
-            Self::Timeout => ("com.microsoft:timeout", 408, true),
-            Self::ResourceLimitExceeded => ("amqp:resource-limit-exceeded", 403, false),
-            Self::ResourceLocked => ("amqp:resource-locked", 409, false),
-            Self::TransactionRollback => ("amqp:transaction:rollback", 400, false),
-            Self::TransactionTimeout => ("amqp:transaction:timeout", 408, false),
-            Self::TransactionUnknown => ("amqp:transaction:unknown-id", 404, false),
-        };
-        Row {
-            symbol,
-            status,
-            may_retry,
-        }
-    }
-
-    const ALL: [Self; 25] = [
-        Self::NotFound,
-        Self::Unauthorized,
-        Self::NotAllowed,
-        Self::NotImplemented,
-        Self::DecodeError,
-        Self::InternalError,
-        Self::ConnectionForced,
-        Self::LinkDetachForced,
-        Self::ArgumentError,
-        Self::ArgumentOutOfRange,
-        Self::EntityAlreadyExists,
-        Self::EntityDisabled,
-        Self::MessageLockLost,
-        Self::MessageNotFound,
-        Self::MessageSizeExceeded,
-        Self::ServerBusy,
-        Self::SessionCannotBeLocked,
-        Self::SessionLockLost,
-        Self::SessionNotFound,
-        Self::Timeout,
-        Self::ResourceLimitExceeded,
-        Self::ResourceLocked,
-        Self::TransactionRollback,
-        Self::TransactionTimeout,
-        Self::TransactionUnknown,
-    ];
-
     /// Returns the condition with this symbol, if it is one of these.
     pub(crate) fn of_symbol(symbol: &str) -> Option<Self> {
-        let mut all = Self::ALL.into_iter();
+        let mut all = Self::ALL.iter().copied();
         all.find(|condition| condition.symbol() == symbol)
     }
 
