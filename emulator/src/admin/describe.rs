@@ -17,8 +17,8 @@ use servicebus_broker::{
 
 use super::call::Call;
 use super::refusal::{MORE, ServiceError};
-use super::time::time_span;
 use crate::namespace::{AdministerError, Namespace};
+use crate::nodes::time_span;
 use crate::xml::Element;
 
 pub(crate) use authorization::KeyGenerator;

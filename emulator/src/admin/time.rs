@@ -1,6 +1,4 @@
-//! Times and durations in the forms of the service (admin-http.md §5.3).
-
-use std::time::Duration;
+//! Times in the forms of the service (admin-http.md §5.3).
 
 use servicebus_broker::Timestamp;
 
@@ -59,27 +57,6 @@ pub(crate) fn tag(at: Timestamp) -> String {
     ticks.saturating_add(EPOCH).to_string()
 }
 
-/// Formats a duration as .NET prints it: `[d.]hh:mm:ss[.fffffff]`.
-pub(crate) fn time_span(duration: Duration) -> String {
-    let seconds = duration.as_secs();
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    let clock = format!(
-        "{:02}:{:02}:{:02}",
-        rest / 3600,
-        rest % 3600 / 60,
-        rest % 60
-    );
-    let ticks = duration.subsec_nanos() / 100;
-    let fraction = match ticks {
-        0 => String::new(),
-        ticks => format!(".{ticks:07}"),
-    };
-    match days {
-        0 => format!("{clock}{fraction}"),
-        days => format!("{days}.{clock}{fraction}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,16 +69,5 @@ mod tests {
         assert_eq!(frame.milliseconds(at), "2021-10-01T00:06:46.040Z");
         assert_eq!(frame.ticks(at), "2021-10-01T00:06:46.0400000Z");
         assert_eq!(tag(at), "637686436660400000");
-    }
-
-    #[test]
-    fn time_spans_are_formatted_as_by_dotnet() {
-        for (duration, text) in [
-            (Duration::from_secs(20), "00:00:20"),
-            (Duration::from_secs(25 * 86_400), "25.00:00:00"),
-            (Duration::from_millis(3_723_500), "01:02:03.5000000"),
-        ] {
-            assert_eq!(time_span(duration), text);
-        }
     }
 }

@@ -311,8 +311,8 @@ impl ServiceError {
     }
 }
 
-/// Formats a duration as .NET does: `hh:mm:ss`, with days and a fraction if there are any.
-fn time_span(duration: Duration) -> String {
+/// Formats a duration as .NET does: `[d.]hh:mm:ss[.fffffff]`.
+pub(crate) fn time_span(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let (hours, minutes) = (seconds / 3600 % 24, seconds / 60 % 60);
     let mut text = format!("{hours:02}:{minutes:02}:{:02}", seconds % 60);
@@ -397,7 +397,9 @@ mod tests {
             (0, "00:00:00"),
             (65_000, "00:01:05"),
             (59_980, "00:00:59.9800000"),
+            (3_723_500, "01:02:03.5000000"),
             (100_000_000, "1.03:46:40"),
+            (25 * 86_400_000, "25.00:00:00"),
         ] {
             assert_eq!(time_span(Duration::from_millis(milliseconds)), written);
         }
