@@ -5,9 +5,9 @@ use std::alloc::System;
 use bytes::Bytes;
 use cap::Cap;
 use servicebus_broker::{
-    ClientId, Context, Effects, Entity, EntityDescription, EntityId, EntityKind, Events, IdSource,
-    LocksOnDetach, Message, NamespaceSettings, Outcome, ReceiveMode, ReceiverId, SubQueue,
-    Timestamp,
+    ClientId, Context, Effects, Entity, EntityDescription, EntityId, EntityKind, Events,
+    LocksOnDetach, Message, NamespaceSettings, Outcome, ReceiveMode, ReceiverId, SplitMix64,
+    SubQueue, Timestamp,
 };
 use servicebus_codec::Writer;
 
@@ -21,19 +21,10 @@ const BUDGET: usize = 400;
 /// Maximum bytes of an empty queue: one block of each store, buffers of receivers.
 const REST: usize = 64 * 1024;
 
-struct Counting(u64);
-
-impl IdSource for Counting {
-    fn next(&mut self) -> u64 {
-        self.0 += 1;
-        self.0
-    }
-}
-
 struct Bench {
     queue: Entity,
     now: Timestamp,
-    ids: Counting,
+    ids: SplitMix64,
 }
 
 impl Bench {
@@ -56,7 +47,7 @@ impl Bench {
                 now,
             ),
             now,
-            ids: Counting(0),
+            ids: SplitMix64(0),
         }
     }
 

@@ -20,6 +20,8 @@ mod plain {
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
     use std::path::Path;
 
+    use servicebus_broker::{IdSource as _, SplitMix64};
+
     /// Most bytes of an input.
     const LENGTH: u64 = 400;
 
@@ -35,7 +37,7 @@ mod plain {
             let input = std::fs::read(&file).expect("a file of the corpus");
             attempt(&file.display().to_string(), &input, check);
         }
-        let mut random = Random(0);
+        let mut random = SplitMix64(0);
         for number in 0..count {
             let length = random.next() % (1 + random.next() % LENGTH);
             let input: Vec<u8> = (0..length).map(|_| random.next() as u8).collect();
@@ -52,18 +54,6 @@ mod plain {
             let digits: String = input.iter().map(|byte| format!("{byte:02x}")).collect();
             eprintln!("{name} fails: {digits}");
             resume_unwind(panic);
-        }
-    }
-
-    /// SplitMix64, as published by Steele, Lea and Flood.
-    struct Random(u64);
-
-    impl Random {
-        fn next(&mut self) -> u64 {
-            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            mixed ^ (mixed >> 31)
         }
     }
 }

@@ -4,8 +4,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use servicebus_broker::{
-    EntityDescription, EntityStatus, Expiry, FailedForwards, IdSource, LocksOnDetach,
-    NamespaceSettings, ReceiveMode, SubQueue,
+    EntityDescription, EntityStatus, Expiry, FailedForwards, IdSource as _, LocksOnDetach,
+    NamespaceSettings, ReceiveMode, SplitMix64, SubQueue,
 };
 
 use crate::history::{
@@ -13,27 +13,15 @@ use crate::history::{
     Size, TimeStep, Token, Transition,
 };
 
-/// SplitMix64: the smallest sufficient generator.
-#[derive(Debug, Clone)]
-pub(crate) struct SeededRng(pub(crate) u64);
-
-impl IdSource for SeededRng {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
-    }
-}
+struct SeededRng(SplitMix64);
 
 impl SeededRng {
     fn pick(&mut self) -> Pick {
-        Pick((self.next() >> 32) as u32)
+        Pick((self.0.next() >> 32) as u32)
     }
 
     fn below(&mut self, bound: u64) -> u64 {
-        ((self.next() >> 32) * bound) >> 32
+        ((self.0.next() >> 32) * bound) >> 32
     }
 
     fn chance(&mut self, percent: u64) -> bool {
@@ -57,7 +45,7 @@ impl SeededRng {
 /// Settings and the steps under them.
 pub(crate) fn history(seed: u64, length: usize) -> (Rules, Vec<Transition>) {
     // Neighbouring seeds must not share their random numbers.
-    let mut rng = SeededRng(SeededRng(seed).next());
+    let mut rng = SeededRng(SplitMix64(SplitMix64(seed).next()));
     let rules = rules(&mut rng);
     let transitions = (0..length).map(|_| transition(&mut rng)).collect();
     (rules, transitions)
@@ -217,7 +205,7 @@ fn token(rng: &mut SeededRng) -> Token {
         0..72 => Token::Recent(rng.below(4) as usize),
         72..94 => Token::Given(rng.pick()),
         94..97 => Token::Forged(rng.pick(), rng.below(128) as u8),
-        _ => Token::Garbage(u128::from(rng.next()) << 64 | u128::from(rng.next())),
+        _ => Token::Garbage(u128::from(rng.0.next()) << 64 | u128::from(rng.0.next())),
     }
 }
 

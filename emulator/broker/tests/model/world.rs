@@ -14,11 +14,11 @@ use servicebus_broker::{
     CancelError, ClientId, Context, Delivery, Effects, Entities, Entity, EntityDescription,
     EntityId, EntityKind, EntityPath, Events, FollowUps, LockToken, Message, Namespace,
     NamespaceSettings, Notice, Outcome as Settlement, ReceiveDeferredError, ReceiveMode,
-    ReceiverId, RenewError, SendError, SequenceNumber, SettleError, Timestamp, follow_up,
+    ReceiverId, RenewError, SendError, SequenceNumber, SettleError, SplitMix64, Timestamp,
+    follow_up,
 };
 use uuid::Uuid;
 
-use crate::draw::SeededRng;
 use crate::event::{ModelEvent, queue_of};
 use crate::history::{
     Answer, EncodedMessage, Key, NAMES, ObservedMessage, Outcome, QUEUES, Rules, Step, StoreAddress,
@@ -40,7 +40,7 @@ pub(crate) struct World {
     namespace: Namespace<RefCell<Entity>>,
     now: Timestamp,
     client: ClientId,
-    ids: SeededRng,
+    ids: SplitMix64,
     pub(crate) tokens: Vec<LockToken>,
     effects: Effects,
     pub(crate) events: Events,
@@ -65,7 +65,7 @@ impl World {
             namespace: Namespace::default(),
             now: Timestamp::from_millis(now),
             client: CLIENT,
-            ids: SeededRng(seed),
+            ids: SplitMix64(seed),
             tokens: Vec::new(),
             effects: Effects::new(),
             events: Events::new(),

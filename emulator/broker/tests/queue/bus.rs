@@ -10,8 +10,8 @@ use std::time::Duration;
 use servicebus_broker::filter::SqlFilter;
 use servicebus_broker::{
     BrokerProperties, ClientId, Context, Counts, Delivery, Effect, Effects, Entity, EntityId,
-    EntityKind, EntityPath, EventKind, Events, IdSource, Message, Outcome, PropertyChanges,
-    ReceiveMode, ReceiverId, SequenceNumber, SubQueue, Timestamp,
+    EntityKind, EntityPath, EventKind, Events, Message, Outcome, PropertyChanges, ReceiveMode,
+    ReceiverId, SequenceNumber, SplitMix64, SubQueue, Timestamp,
 };
 
 pub(crate) use message::{MessageBuilder, annotation, message, text};
@@ -27,7 +27,7 @@ pub(crate) const DROPPED: SequenceNumber = SequenceNumber(0);
 pub(crate) struct Bus {
     queue: Entity,
     pub(crate) now: Timestamp,
-    ids: Counting,
+    ids: SplitMix64,
     pub(crate) effects: Effects,
     pub(crate) events: Events,
     receivers: u64,
@@ -42,16 +42,6 @@ pub(crate) struct Bus {
 pub(crate) struct Receiver {
     pub(crate) store: SubQueue,
     pub(crate) id: ReceiverId,
-}
-
-/// Numbers that differ, from a counter.
-pub(crate) struct Counting(pub(crate) u64);
-
-impl IdSource for Counting {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        self.0
-    }
 }
 
 /// A queue with the defaults: locks of a minute, ten deliveries, no time to live.
@@ -87,7 +77,7 @@ impl Bus {
                 START,
             ),
             now: START,
-            ids: Counting(0),
+            ids: SplitMix64(0),
             effects: Effects::new(),
             events: Events::new(),
             receivers: 0,

@@ -2,7 +2,7 @@
 
 use servicebus_broker::{
     InspectedMessage, Message, MessageAction, MessageActionError, MessageLocation, MessageState,
-    ResubmitError, SendError, SequenceNumber, SubQueue, resubmit,
+    ResubmitError, SendError, SequenceNumber, SplitMix64, SubQueue, resubmit,
 };
 
 use crate::bus::{Bus, START, bus, ids, message, name, rules, secs, sessions};
@@ -224,7 +224,7 @@ fn a_dead_letter_refused_by_the_target_stays() {
     let mut bus = sessions();
     bus.send_to("s", "a");
     dead_letter_first(&mut bus);
-    let without_session = message("b").message(&mut crate::bus::Counting(0));
+    let without_session = message("b").message(&mut SplitMix64(0));
     let refused = send_again(&mut bus, without_session);
     assert_eq!(refused, Err(ResubmitError::Target(SendError::NoSession)));
     assert_eq!(bus.dead_letters(), ["a"]);

@@ -12,11 +12,11 @@ use servicebus_broker::filter::Rule;
 use servicebus_broker::{
     BrokerProperties, ClientId, Context, Delivery, Effects, Entities, Entity, EntityDescription,
     EntityKind, EntityPath, Events, FollowUps, Message, Namespace, NamespaceSettings, Outcome,
-    PropertyChanges, ReceiveMode, ReceiverId, SendError, SequenceNumber, SessionAccess, SubQueue,
-    Timestamp, create, delete, follow_up,
+    PropertyChanges, ReceiveMode, ReceiverId, SendError, SequenceNumber, SessionAccess, SplitMix64,
+    SubQueue, Timestamp, create, delete, follow_up,
 };
 
-use crate::bus::{Counting, DROPPED, MessageBuilder, Rules, START, message, text};
+use crate::bus::{DROPPED, MessageBuilder, Rules, START, message, text};
 pub(crate) use topics::{acting, correlation, rule, sql};
 pub(crate) use transactions::{abandon, dead_lettered, defer};
 
@@ -24,7 +24,7 @@ pub(crate) use transactions::{abandon, dead_lettered, defer};
 pub(crate) struct World {
     namespace: Namespace<RefCell<Entity>>,
     pub(crate) now: Timestamp,
-    ids: Counting,
+    ids: SplitMix64,
     effects: Effects,
     pub(crate) events: Events,
     follow_ups: FollowUps,
@@ -40,7 +40,7 @@ impl World {
         Self {
             namespace: Namespace::default(),
             now: START,
-            ids: Counting(0),
+            ids: SplitMix64(0),
             effects: Effects::new(),
             events: Events::new(),
             follow_ups: FollowUps::default(),

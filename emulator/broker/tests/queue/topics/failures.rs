@@ -4,10 +4,10 @@
 
 use proptest::prelude::*;
 use servicebus_broker::filter::{Action, Filter, Parameters, Rule, Value};
-use servicebus_broker::{Entities, Message, SequenceNumber, SubQueue};
+use servicebus_broker::{Entities, Message, SequenceNumber, SplitMix64, SubQueue};
 
 use super::{A, B};
-use crate::bus::{Counting, MessageBuilder, START, message, text};
+use crate::bus::{MessageBuilder, START, message, text};
 use crate::world::{World, acting, rule, sql};
 
 /// A condition that cannot be evaluated for a message that [`fails`].
@@ -182,7 +182,7 @@ fn annotations_set_by_an_action_count_towards_the_header_limit() {
         .property("a", &Value::text(&big))
         .property("b", &Value::text(&big));
     let used = sent
-        .message(&mut Counting(0))
+        .message(&mut SplitMix64(0))
         .application_properties()
         .len();
     let room = 64 * 1024 - used - 300;
@@ -280,7 +280,7 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = byte;
         }
-        let Ok(message) = Message::parse(bytes.into(), &mut Counting(0)) else {
+        let Ok(message) = Message::parse(bytes.into(), &mut SplitMix64(0)) else {
             return Ok(());
         };
         let keys = [message.session_id(), message.partition_key()];

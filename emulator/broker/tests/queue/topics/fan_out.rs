@@ -2,7 +2,8 @@
 
 use servicebus_broker::filter::Filter;
 use servicebus_broker::{
-    Counts, EntityKind, EntityStatus, EventKind, ReceiveMode, SendError, SequenceNumber, SubQueue,
+    Counts, EntityKind, EntityStatus, EventKind, ReceiveMode, SendError, SequenceNumber,
+    SplitMix64, SubQueue,
 };
 
 use super::{A, B};
@@ -124,7 +125,7 @@ fn a_message_sent_during_publishing_is_published_after_it() {
 fn a_topic_deleted_during_publishing_still_publishes() {
     let mut world = World::topic(&[A]);
     world.interrupt_before(A, |world| world.remove_alone("t"));
-    let id = message("1").message(&mut crate::bus::Counting(0));
+    let id = message("1").message(&mut SplitMix64(0));
     let path = "t".parse().unwrap();
     servicebus_broker::Entities::with_entity(&mut world, &path, |entity, cx| {
         entity.send(cx, id).unwrap();
