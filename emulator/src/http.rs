@@ -102,18 +102,6 @@ impl FromRef<Control> for Arc<Shared> {
     }
 }
 
-impl FromRef<Control> for Arc<Admin> {
-    fn from_ref(control: &Control) -> Self {
-        Self::clone(&control.admin)
-    }
-}
-
-impl FromRef<Control> for Arc<MessagesApi> {
-    fn from_ref(control: &Control) -> Self {
-        Self::clone(&control.messages)
-    }
-}
-
 impl Control {
     /// Creates the control API; `serve` serves the listeners at a namespace's own address.
     pub(crate) fn new(shared: Arc<Shared>, serve: Serve) -> Self {
@@ -136,15 +124,7 @@ impl Control {
         let routes = Arc::new(OnceLock::new());
         let answer = move |request: Request| {
             if is_of_entity(&request) {
-                let Self {
-                    shared,
-                    admin,
-                    messages,
-                    ..
-                } = control.clone();
-                let answering =
-                    serve_other_apis(State(shared), State(admin), State(messages), request);
-                return Either::Left(answering);
+                return Either::Left(serve_other_apis(State(control.clone()), request));
             }
             let set_up = || TowerToHyperService::new(ROUTES.clone().with_state(control.clone()));
             let answering = routes.get_or_init(set_up).call(request);
@@ -229,12 +209,13 @@ fn is_of_entity(request: &Request) -> bool {
 }
 
 /// Serves what is not of the control API: resources of Azure Resource Manager, messages, else entities.
-async fn serve_other_apis(
-    State(shared): State<Arc<Shared>>,
-    State(admin): State<Arc<Admin>>,
-    State(messages): State<Arc<MessagesApi>>,
-    request: Request,
-) -> Response {
+async fn serve_other_apis(State(control): State<Control>, request: Request) -> Response {
+    let Control {
+        shared,
+        admin,
+        messages,
+        ..
+    } = control;
     if page::is_wanted(&request) {
         return page::redirect().await;
     }
