@@ -92,8 +92,8 @@ pub(crate) fn attach(out: &mut Vec<u8>, channel: u16, attach: &Attach<'_>) {
         writer.bool(attach.receives);
         writer.ubyte(attach.snd_settle_mode);
         writer.ubyte(attach.rcv_settle_mode);
-        raw_or_null(writer, attach.source);
-        raw_or_null(writer, attach.target);
+        state::raw_or_null(writer, attach.source);
+        state::raw_or_null(writer, attach.target);
         writer.null();
         writer.bool(false);
         // A null from this side breaks Python, .NET and fe2o3 on links that deliver (spec/wire.md §4.1).
@@ -147,13 +147,6 @@ fn properties(writer: &mut Writer<'_>, entries: &[(String, Value)]) {
         value::write(writer, entry);
     }
     writer.end(map, 2 * entries.len() as u32);
-}
-
-fn raw_or_null(writer: &mut Writer<'_>, encoded: Option<&[u8]>) {
-    match encoded {
-        Some(encoded) => writer.raw(encoded),
-        None => writer.null(),
-    }
 }
 
 fn milliseconds(duration: Duration) -> u32 {

@@ -178,7 +178,7 @@ pub(crate) fn write_error(writer: &mut Writer<'_>, error: Option<&Error>) {
     writer.end(list, 3);
 }
 
-fn raw_or_null(writer: &mut Writer<'_>, encoded: Option<&[u8]>) {
+pub(crate) fn raw_or_null(writer: &mut Writer<'_>, encoded: Option<&[u8]>) {
     match encoded {
         Some(encoded) => writer.raw(encoded),
         None => writer.null(),
