@@ -10,6 +10,7 @@ use uuid::fmt::Hyphenated;
 
 use super::system::{System, SystemProperty};
 use super::value::Value;
+use crate::message::sections::content;
 
 const PARTITION_KEY: &str = "x-opt-partition-key";
 const VIA_PARTITION_KEY: &str = "x-opt-via-partition-key";
@@ -301,12 +302,6 @@ fn id_text(value: Value<'_>) -> Value<'_> {
         | Value::Other(_) => return value,
     };
     Value::Text(Cow::Owned(text))
-}
-
-fn content(section: &[u8]) -> Result<Reader<'_>, DecodeError> {
-    let mut reader = Reader::new(section);
-    reader.descriptor()?;
-    Ok(reader)
 }
 
 /// Returns whether two names mean the same property.
