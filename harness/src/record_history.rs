@@ -10,13 +10,12 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use servicebus_assertions::is_at;
+use servicebus_assertions::{EntityAddress, EntityKind, is_at};
 use servicebus_control_api::{Event, EventKind, Timeline, UnsettledSends};
 
 use crate::{backend::TimelineQuery, running::Termination};
 
-/// The suffixes of an entity's sub-queues, which have counters of their own; the longest first, because it ends with the
-/// next one.
+/// The suffixes of an entity's sub-queues, which have counters of their own.
 pub(crate) const SUB_QUEUE_SUFFIXES: [&str; 3] =
     ["/$Transfer/$DeadLetterQueue", "/$DeadLetterQueue", ""];
 
@@ -161,7 +160,9 @@ impl TimelineQuery<'_> {
         let is_selected = self
             .sequence_number
             .is_none_or(|number| event.sequence_number == Some(number));
-        let own = owner(self.entity);
+        // The path of the owner does not depend on the kind.
+        let address = EntityAddress::new(EntityKind::Queue, self.entity.to_owned());
+        let own = address.owner_path();
         let mut places = SUB_QUEUE_SUFFIXES
             .iter()
             .map(|below| format!("{own}{below}"));
@@ -171,16 +172,6 @@ impl TimelineQuery<'_> {
         };
         is_selected && is_here
     }
-}
-
-/// Returns the entity of an address.
-fn owner(address: &str) -> &str {
-    let of = |below: &&str| {
-        let end = address.len().checked_sub(below.len())?;
-        let (owner, end) = address.split_at_checked(end)?;
-        end.eq_ignore_ascii_case(below).then_some(owner)
-    };
-    SUB_QUEUE_SUFFIXES.iter().find_map(of).unwrap_or(address)
 }
 
 /// Returns `later` with the counters of both.
