@@ -167,7 +167,7 @@ impl Emulator {
 
     /// Returns the internal failures, oldest first, as `/health` reports them. Each is a bug of the emulator.
     pub fn failures(&self) -> Vec<Failure> {
-        self.shared.namespaces.failures().all()
+        self.shared.namespaces.failures.all()
     }
 
     /// Resolves once no client has been connected for `time`, counted from now.
@@ -339,7 +339,7 @@ fn open_stored_namespaces(control: &Control, shared: &Shared) -> Result<(), Star
     }
     let orphans = store.remove_orphans();
     orphans.map_err(|error| damaged(error.to_string()))?;
-    let started = store.start(namespaces.failures().clone());
+    let started = store.start(namespaces.failures.clone());
     started.map_err(|source| {
         StartError::Data(DataError::Directory {
             directory: store.path().to_owned(),

@@ -176,7 +176,7 @@ impl Control {
         if listeners.cover(address) {
             return Ok(None);
         }
-        let sockets = listen::at(address, namespaces.place().endpoints)?;
+        let sockets = listen::at(address, namespaces.place.endpoints)?;
         let (listening, until) = Listening::new();
         (self.serve)(sockets, &self.shared, &self.router(), Some(&until));
         Ok(Some(listening))

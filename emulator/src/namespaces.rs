@@ -41,7 +41,9 @@ pub(crate) struct Namespaces {
     pub(crate) real: RealClock,
     pub(crate) seed: Option<u64>,
     pub(crate) records_messages: bool,
+    /// Where clients reach the emulator.
     pub(crate) place: ServerAddress,
+    /// The internal failures of the process.
     pub(crate) failures: Failures,
     /// The data directory, if any.
     pub(crate) store: Option<Arc<Store>>,
@@ -99,16 +101,6 @@ impl Namespaces {
             prunes,
             traces,
         }
-    }
-
-    /// Returns the internal failures of the process.
-    pub(crate) fn failures(&self) -> &Failures {
-        &self.failures
-    }
-
-    /// Returns where clients reach the emulator.
-    pub(crate) fn place(&self) -> &ServerAddress {
-        &self.place
     }
 
     /// Returns all namespaces with their connection strings, in the order of their creation.

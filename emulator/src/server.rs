@@ -41,7 +41,7 @@ pub(crate) async fn serve_peer(
     served: impl Future<Output = io::Result<()>>,
 ) {
     let _counted = shared.count_connection();
-    let served = watched("a connection", shared.namespaces.failures(), served);
+    let served = watched("a connection", &shared.namespaces.failures, served);
     match AssertUnwindSafe(served).catch_unwind().await {
         Ok(Ok(())) => {}
         Ok(Err(error)) if is_bad_input(&error) => {
@@ -50,7 +50,7 @@ pub(crate) async fn serve_peer(
         Ok(Err(error)) => tracing::debug!(%address, %error, "connection ended"),
         Err(payload) => {
             let source = format!("the connection from {address}");
-            shared.namespaces.failures().add_panic(&source, &*payload);
+            shared.namespaces.failures.add_panic(&source, &*payload);
         }
     }
 }
@@ -228,7 +228,7 @@ mod tests {
         };
         serve_peer(Arc::clone(shared), ADDRESS, panics).await;
         assert_eq!(*connected.borrow(), 0);
-        let failures = shared.namespaces.failures().all();
+        let failures = shared.namespaces.failures.all();
         let reasons: Vec<_> = failures.iter().map(|failure| &*failure.reason).collect();
         let expected = "the connection from 127.0.0.1:7: panicked: on purpose";
         assert_eq!(reasons, [expected]);

@@ -173,7 +173,7 @@ impl Call<'_> {
         entity: Option<&SharedEntity>,
         rule: &AuthorizationRule,
     ) -> Value {
-        let place = self.shared.namespaces.place();
+        let place = &self.shared.namespaces.place;
         let string = |key: &str| {
             let key = Key {
                 name: rule.key_name.clone(),

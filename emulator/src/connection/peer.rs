@@ -92,11 +92,8 @@ impl ClientConnection {
 
     fn end_broken(&mut self, payload: &(dyn Any + Send)) {
         let place = format!("connection {}", self.client.id.0);
-        self.client
-            .shared
-            .namespaces
-            .failures()
-            .add_panic(&place, payload);
+        let failures = &self.client.shared.namespaces.failures;
+        failures.add_panic(&place, payload);
         let text = match payload.downcast_ref::<Broken>() {
             Some(broken) => broken.to_string(),
             None => format!("the connection {}", panic_text(payload)),

@@ -48,7 +48,7 @@ pub(crate) async fn end(
 /// Returns failures of the emulator first: one of them may be why a fault has not fired.
 fn problem(shared: &Shared, namespace: &Namespace) -> Option<String> {
     let own = |name: &Option<String>| name.as_deref() == Some(namespace.name());
-    let failures = shared.namespaces.failures().all().into_iter();
+    let failures = shared.namespaces.failures.all().into_iter();
     let broken = failures.filter(|failure| own(&failure.namespace));
     let broken = Vec::from_iter(broken.map(|failure| failure.reason));
     match broken.is_empty() {

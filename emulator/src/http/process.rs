@@ -40,7 +40,7 @@ impl From<watch::Receiver<bool>> for StopSignal {
 
 /// 200 without internal failures; 503 with them.
 pub(crate) async fn health(State(shared): State<Arc<Shared>>) -> (StatusCode, Json<Health>) {
-    let failures = shared.namespaces.failures().all();
+    let failures = shared.namespaces.failures.all();
     if failures.is_empty() {
         let healthy = Health::Healthy {
             message: "Service is healthy.".into(),

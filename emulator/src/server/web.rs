@@ -150,7 +150,7 @@ async fn answer(
     let request = request.map(|body| account.count(body));
     let answered = AssertUnwindSafe(router.call(request)).catch_unwind().await;
     let Ok(response) = answered.unwrap_or_else(|payload| {
-        shared.namespaces.failures().add_panic(&place, &*payload);
+        shared.namespaces.failures.add_panic(&place, &*payload);
         Ok(internal_error(&*payload))
     });
     if let Some(exceeded) = account.exceeded() {

@@ -87,7 +87,7 @@ pub(crate) async fn begin(
     script(&served, &plan, &keys);
     served.faults.record_operations(true);
     served.automate_clock().await;
-    let place = control.shared.namespaces.place();
+    let place = &control.shared.namespaces.place;
     let parties = keys.iter().map(|(party, key)| {
         let string = place.connection_string(&served.config, key);
         ((*party).clone(), string)
