@@ -344,7 +344,7 @@ impl Namespace {
             applied: Text::default(),
             message_id: Text::default(),
         };
-        self.note(events, ClientId::BROKER, None, kind);
+        self.record_about(events, ClientId::BROKER, None, None, kind);
         self.router.service_updated();
     }
 
@@ -402,17 +402,7 @@ impl Namespace {
 
     pub(crate) fn record_advance(&self, milliseconds: u64) {
         let kind = EventKind::ClockAdvanced { milliseconds };
-        self.note(Events::new(), ClientId::BROKER, None, kind);
-    }
-
-    fn note(
-        &self,
-        events: Events,
-        client: ClientId,
-        entity: Option<(&SharedEntity, SubQueue)>,
-        kind: EventKind,
-    ) {
-        self.record_about(events, client, entity, None, kind);
+        self.record_about(Events::new(), ClientId::BROKER, None, None, kind);
     }
 
     fn record_about(
