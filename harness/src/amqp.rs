@@ -73,6 +73,7 @@ impl Login {
         address: SocketAddr,
         connection_string: &str,
         liveness: Liveness,
+        end: NamespaceEnd,
         secure: Option<Secure>,
     ) -> Self {
         let read = connection_string.parse::<ConnectionString>().ok();
@@ -85,14 +86,9 @@ impl Login {
             key_name: key_name.unwrap_or_default(),
             key: key.unwrap_or_default().into(),
             liveness,
-            end: NamespaceEnd::default(),
+            end,
             secure,
         }
-    }
-
-    /// Returns the login to a namespace whose end is marked there.
-    pub(crate) fn with_end(self, end: NamespaceEnd) -> Self {
-        Self { end, ..self }
     }
 }
 

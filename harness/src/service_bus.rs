@@ -421,7 +421,7 @@ impl ServiceBus {
             ..declared
         });
         let (address, string) = (started.endpoints.amqp, &namespace.connection_string);
-        let login = Login::new(address, string, liveness, secure).with_end(end.clone());
+        let login = Login::new(address, string, liveness, end.clone(), secure);
         let connections = Connections {
             background,
             amqp: Amqp::new(login),

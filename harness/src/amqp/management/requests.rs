@@ -282,7 +282,7 @@ mod tests {
     use super::*;
     use crate::{
         address::ListenAddress, amqp::Login, background::Background, endpoints::HttpPorts,
-        in_process, liveness::Liveness,
+        in_process,
     };
 
     /// Returns a message that was due long ago, with a property as .NET encodes a `TimeSpan`.
@@ -324,7 +324,8 @@ mod tests {
         .unwrap();
         let string = &started.namespaces[0].connection_string;
         let address = started.endpoints.amqp;
-        let amqp = Amqp::new(Login::new(address, string, Liveness::default(), None));
+        let (liveness, end) = Default::default();
+        let amqp = Amqp::new(Login::new(address, string, liveness, end, None));
         let message = Value::Binary(Binary::from(from_dotnet()));
         let entry = Value::Map(map([("message", message)]));
         let body = map([("messages", Value::List(vec![entry]))]);
