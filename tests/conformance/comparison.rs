@@ -7,12 +7,11 @@
 mod changed;
 
 use std::env;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use servicebus_comparison::{Comparison, Ledger, Run, Suite, Target};
 use servicebus_harness::prelude::*;
-use servicebus_test_support::built;
+use servicebus_test_support::{built, temporary::TemporaryFile};
 
 /// Cases of every kind of operation, most of which a namespace can decide.
 const PART: [&str; 8] = [
@@ -54,7 +53,7 @@ async fn the_suite_runs_in_an_existing_namespace() {
         .topology(Topology::new())
         .start()
         .await;
-    let authority = Authority::new(&elsewhere.ca_certificate_pem().await);
+    let authority = TemporaryFile::new(&elsewhere.ca_certificate_pem().await);
     let namespace =
         Target::namespace(elsewhere.tls_admin_connection_string()).trusting(&authority.0);
     let comparison = compared(&suite().only(PART), &Target::emulator(), &namespace);
@@ -90,22 +89,4 @@ fn compared(suite: &Suite, left: &Target, right: &Target) -> Comparison {
 
 fn ran(suite: &Suite, target: &Target) -> Run {
     suite.run(target).unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// A file with the certificate to trust, removed when it has served.
-struct Authority(PathBuf);
-
-impl Authority {
-    fn new(pem: &str) -> Self {
-        let name = format!("servicebus-comparison-{}.pem", std::process::id());
-        let path = env::temp_dir().join(name);
-        fs::write(&path, pem).expect("a temporary file can be written");
-        Self(path)
-    }
-}
-
-impl Drop for Authority {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
 }

@@ -1,10 +1,10 @@
 //! An emulator that ends and comes back: what its namespace held is there, at the same address, and the record goes on.
 
-use std::{env, fs, path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use rstest::rstest;
 use servicebus_harness::{EventKind, prelude::*};
-use servicebus_test_support::built;
+use servicebus_test_support::{built, temporary::TemporaryDirectory};
 
 use crate::harness::{assert_contains, error_of, orders};
 
@@ -102,19 +102,9 @@ async fn repeated_restarts() {
     servicebus.stop().await;
 }
 
-/// A directory that goes with its test.
-struct Directory(PathBuf);
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 #[tokio::test]
 async fn a_data_directory_outlives_its_service_bus() {
-    let name = format!("servicebus-harness-kept-{}", std::process::id());
-    let directory = Directory(env::temp_dir().join(name));
+    let directory = TemporaryDirectory::unused();
     for held in 0..3 {
         let builder = ServiceBus::builder().topology(orders());
         let servicebus = builder.data(&directory.0).start().await;

@@ -7,11 +7,10 @@ pub(crate) mod environments;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use servicebus_harness::{ClientSettings, EventKind, prelude::*};
-use servicebus_test_support::client::part;
+use servicebus_test_support::{client::part, temporary::TemporaryDirectory};
 use tokio::process::Command;
 
 use crate::driver::{control_url, run_within};
@@ -47,7 +46,8 @@ async fn celery() {
     };
     let servicebus = ServiceBus::start().await;
     let settings = settings(&servicebus);
-    let directory = TemporaryDirectory::new();
+    let directory = TemporaryDirectory::unused();
+    fs::create_dir(&directory.0).expect("a directory can be made");
     let scripts = environment::scripts(framework);
     let mut command = Command::new(environment::python(&environment));
     trust(&environment, &settings).await;
@@ -75,7 +75,8 @@ async fn gocloud() {
         return;
     };
     let servicebus = ServiceBus::start().await;
-    let directory = TemporaryDirectory::new();
+    let directory = TemporaryDirectory::unused();
+    fs::create_dir(&directory.0).expect("a directory can be made");
     let mut command = Command::new(go_cloud(&environment));
     command
         // Without `-record` the tests of packages for a service are skipped.
@@ -286,24 +287,4 @@ async fn trust(environment: &Path, settings: &ClientSettings) {
     let whole = bundle.with_extension("new");
     fs::write(&whole, before + "\n" + &authority).expect("a file can be written");
     fs::rename(whole, bundle).expect("a file can be replaced");
-}
-
-/// A directory that is removed when its test has ended.
-struct TemporaryDirectory(PathBuf);
-
-impl TemporaryDirectory {
-    fn new() -> Self {
-        static MADE: AtomicU32 = AtomicU32::new(0);
-        let number = MADE.fetch_add(1, Ordering::Relaxed);
-        let name = format!("frameworks-{}-{number}", std::process::id());
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        fs::create_dir_all(&path).expect("a directory can be made");
-        Self(path)
-    }
-}
-
-impl Drop for TemporaryDirectory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }

@@ -1,10 +1,7 @@
 //! The transports over which the SDKs connect, and what a script is told of them.
 
-use std::fs;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use servicebus_harness::prelude::*;
+use servicebus_test_support::temporary::TemporaryFile;
 
 use crate::interpreter::Environment;
 
@@ -21,17 +18,14 @@ pub(crate) enum Transport {
     SecuredWebSocket,
 }
 
-/// A file with the authority to trust, removed when its script has ended.
-pub(crate) struct Authority(PathBuf);
-
 impl Transport {
     /// Tells a script how to connect. What is returned must outlive it.
     pub(crate) async fn set_in(
         self,
         environment: &mut Environment,
         servicebus: &ServiceBus,
-    ) -> Authority {
-        let authority = Authority::new(&servicebus.ca_certificate_pem().await);
+    ) -> TemporaryFile {
+        let authority = TemporaryFile::new(&servicebus.ca_certificate_pem().await);
         let connection_string = match self {
             Self::Plain | Self::WebSocket => servicebus.connection_string(),
             Self::Tls => servicebus.tls_connection_string(),
@@ -49,7 +43,7 @@ impl Transport {
                 "SERVICEBUS_ADMIN_CONNECTION_STRING",
                 servicebus.tls_admin_connection_string().to_owned(),
             ),
-            ("SERVICEBUS_CA_FILE", authority.0.display().to_string()),
+            ("SERVICEBUS_CA_FILE", authority.path().to_owned()),
         ]);
         authority
     }
@@ -61,22 +55,5 @@ impl Transport {
             Self::WebSocket => "websocket",
             Self::SecuredWebSocket => "websocket-tls",
         }
-    }
-}
-
-impl Authority {
-    fn new(pem: &str) -> Self {
-        static MADE: AtomicU32 = AtomicU32::new(0);
-        let number = MADE.fetch_add(1, Ordering::Relaxed);
-        let name = format!("servicebus-sdks-{}-{number}.pem", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        fs::write(&path, pem).expect("a temporary file can be written");
-        Self(path)
-    }
-}
-
-impl Drop for Authority {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
     }
 }

@@ -176,18 +176,19 @@ pub(super) fn with_file_name(path: &Path, error: io::Error) -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    use servicebus_test_support::temporary::TemporaryDirectory;
+
     use super::super::open;
     use super::*;
 
     #[test]
     fn an_empty_store_of_a_killed_start_can_be_opened() {
-        let name = format!("servicebus-directory-{}", std::process::id());
-        let directory = std::env::temp_dir().join(name);
-        fs::create_dir(&directory).expect("it can be made");
-        assert!(create_store(&directory, Sync::Always).expect("there is room"));
-        assert!(!create_store(&directory, Sync::Always).expect("it is there"));
-        drop(open(&directory, Sync::Always).expect("it is empty"));
+        let temporary = TemporaryDirectory::unused();
+        let directory = &temporary.0;
+        fs::create_dir(directory).expect("it can be made");
+        assert!(create_store(directory, Sync::Always).expect("there is room"));
+        assert!(!create_store(directory, Sync::Always).expect("it is there"));
+        drop(open(directory, Sync::Always).expect("it is empty"));
         assert!(directory.join(FORMAT_FILE).exists());
-        fs::remove_dir_all(&directory).expect("it can be removed");
     }
 }

@@ -123,40 +123,23 @@ pub(super) fn remove(copy: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-    use std::env;
     use std::num::NonZeroU64;
     use std::ops::Range;
-    use std::path::PathBuf;
 
     use bytes::Bytes;
     use servicebus_broker::BodyId;
+    use servicebus_test_support::temporary::TemporaryDirectory;
 
     use super::super::{Batch, Disk, Sync, Table, open};
     use super::*;
 
-    /// A directory that goes with the test.
-    struct Directory(PathBuf);
-
-    impl Directory {
-        fn new(name: &str) -> Self {
-            let name = format!("servicebus-shrink-{name}-{}", std::process::id());
-            Self(env::temp_dir().join(name))
-        }
-
-        fn open(&self) -> Box<dyn Disk> {
-            open(&self.0, Sync::Always).expect("it is whole").0
-        }
-
-        fn length(&self) -> u64 {
-            let file = fs::metadata(self.0.join("store.redb"));
-            file.expect("it is there").len()
-        }
+    fn open_in(directory: &TemporaryDirectory) -> Box<dyn Disk> {
+        open(&directory.0, Sync::Always).expect("it is whole").0
     }
 
-    impl Drop for Directory {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
+    fn length(directory: &TemporaryDirectory) -> u64 {
+        let file = fs::metadata(directory.0.join("store.redb"));
+        file.expect("it is there").len()
     }
 
     fn body(number: u64) -> BodyId {
@@ -190,20 +173,20 @@ mod tests {
 
     #[test]
     fn a_mostly_empty_store_file_is_replaced() {
-        let directory = Directory::new("replaced");
-        let mut disk = directory.open();
+        let directory = TemporaryDirectory::unused();
+        let mut disk = open_in(&directory);
         write(&mut *disk, 0..4000, Some(Bytes::from_static(&[7; 4000])));
         let reader = disk.reader();
         let before = reader.snapshot(&[body(0)]).expect("it can be read");
         write(&mut *disk, 0..3990, None);
-        let large = directory.length();
+        let large = length(&directory);
         disk.shrink(&|| false).expect("nothing is written");
-        assert_eq!(directory.length(), large, "others have their turn first");
+        assert_eq!(length(&directory), large, "others have their turn first");
         disk.shrink(&|| true).expect("there is room");
         assert!(
-            directory.length() < large / 4,
+            length(&directory) < large / 4,
             "{} bytes",
-            directory.length()
+            length(&directory)
         );
         assert!(is_whole(&*disk), "as it was");
         let first = before.body(body(0)).expect("it can be read");
@@ -218,30 +201,30 @@ mod tests {
         write(&mut *disk, 0..1, None);
         drop((disk, before, now));
         assert!(
-            is_whole(&*directory.open()),
+            is_whole(&*open_in(&directory)),
             "another process goes on with it"
         );
     }
 
     #[test]
     fn a_store_file_left_mostly_empty_by_another_process_is_shrunk() {
-        let directory = Directory::new("found");
-        let mut disk = directory.open();
+        let directory = TemporaryDirectory::unused();
+        let mut disk = open_in(&directory);
         write(&mut *disk, 0..4000, Some(Bytes::from_static(&[7; 4000])));
-        let full = directory.length();
+        let full = length(&directory);
         drop(disk);
-        let mut disk = directory.open();
+        let mut disk = open_in(&directory);
         disk.shrink(&|| true).expect("nothing is written");
-        assert!(directory.length() > full / 2, "there is nothing to win");
+        assert!(length(&directory) > full / 2, "there is nothing to win");
         write(&mut *disk, 0..3990, None);
         drop(disk);
         fs::write(directory.0.join("store.new"), b"half a copy").expect("there is room");
-        let mut disk = directory.open();
+        let mut disk = open_in(&directory);
         disk.shrink(&|| true).expect("there is room");
         assert!(
-            directory.length() < full / 4,
+            length(&directory) < full / 4,
             "{} bytes",
-            directory.length()
+            length(&directory)
         );
         assert!(is_whole(&*disk), "as it was");
     }

@@ -245,61 +245,41 @@ mod tests {
     use std::sync::Barrier;
     use std::thread;
 
+    use servicebus_test_support::temporary::TemporaryDirectory;
+
     use super::*;
-
-    /// A directory of this test that does not exist yet.
-    struct TestDirectory(PathBuf);
-
-    impl TestDirectory {
-        fn new(name: &str) -> Self {
-            let name = format!("servicebus-emulator-{}-{name}", process::id());
-            Self(env::temp_dir().join(name).join("below"))
-        }
-    }
-
-    impl Drop for TestDirectory {
-        fn drop(&mut self) {
-            if let Some(above) = self.0.parent() {
-                let _ = fs::remove_dir_all(above);
-            }
-        }
-    }
 
     #[test]
     fn concurrent_starts_share_one_ca_in_the_directory() {
-        let place = TestDirectory::new("together");
+        let temporary = TemporaryDirectory::unused();
+        let place = temporary.0.join("below");
         let barrier = Barrier::new(8);
         let found: Vec<String> = thread::scope(|scope| {
             let one = || {
                 barrier.wait();
-                authority(Some(&place.0), None).map(|(authority, _)| authority.pem().to_owned())
+                authority(Some(&place), None).map(|(authority, _)| authority.pem().to_owned())
             };
             let all: Vec<_> = (0..8).map(|_| scope.spawn(one)).collect();
             let joined = all.into_iter().map(|one| one.join().unwrap());
             joined.map(Result::unwrap).collect()
         });
         assert!(found.windows(2).all(|pair| pair[0] == pair[1]));
-        let written = fs::read_to_string(place.0.join(CERTIFICATE)).unwrap();
+        let written = fs::read_to_string(place.join(CERTIFICATE)).unwrap();
         assert_eq!(written, found[0]);
-        let (_, directory) = authority(Some(&place.0), None).unwrap();
-        assert_eq!(directory.as_ref(), Some(&place.0));
+        let (_, directory) = authority(Some(&place), None).unwrap();
+        assert_eq!(directory.as_ref(), Some(&place));
     }
 
     #[cfg(unix)]
     #[test]
     fn the_ca_key_file_is_readable_by_its_owner_only() {
         use std::os::unix::fs::PermissionsExt as _;
-        let place = TestDirectory::new("alone");
-        authority(Some(&place.0), None).unwrap();
-        let mode = |name| {
-            fs::metadata(place.0.join(name))
-                .unwrap()
-                .permissions()
-                .mode()
-                & 0o777
-        };
+        let temporary = TemporaryDirectory::unused();
+        let place = temporary.0.join("below");
+        authority(Some(&place), None).unwrap();
+        let mode = |name| fs::metadata(place.join(name)).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(KEY), 0o600);
-        let key = place.0.join(KEY);
+        let key = place.join(KEY);
         assert_eq!(exposure_warning(&key), None);
         for (mode, shown) in [(0o640, "0640"), (0o604, "0604"), (0o620, "0620")] {
             fs::set_permissions(&key, fs::Permissions::from_mode(mode)).unwrap();
@@ -314,34 +294,36 @@ mod tests {
 
     #[test]
     fn a_ca_with_a_missing_or_damaged_file_is_an_error_with_a_remedy() {
-        let place = TestDirectory::new("half");
-        authority(Some(&place.0), None).unwrap();
-        fs::remove_file(place.0.join(KEY)).unwrap();
-        let error = authority(Some(&place.0), None).map(|_| ()).unwrap_err();
+        let temporary = TemporaryDirectory::unused();
+        let place = temporary.0.join("below");
+        authority(Some(&place), None).unwrap();
+        fs::remove_file(place.join(KEY)).unwrap();
+        let error = authority(Some(&place), None).map(|_| ()).unwrap_err();
         assert!(matches!(error, TlsError::Damaged { .. }), "{error}");
         // A key without a certificate does not count: the certificate may have been lost before a client saw it.
-        fs::write(place.0.join(KEY), "x").unwrap();
-        fs::remove_file(place.0.join(CERTIFICATE)).unwrap();
-        authority(Some(&place.0), None).unwrap();
+        fs::write(place.join(KEY), "x").unwrap();
+        fs::remove_file(place.join(CERTIFICATE)).unwrap();
+        authority(Some(&place), None).unwrap();
     }
 
     #[test]
     fn an_unconstrained_ca_is_replaced_once() {
-        let place = TestDirectory::new("unconstrained");
+        let temporary = TemporaryDirectory::unused();
+        let place = temporary.0.join("below");
         let old = Authority::make(Scope::Any).unwrap();
-        fs::create_dir_all(&place.0).unwrap();
-        write(&place.0, KEY, old.key_pem(), 0o600).unwrap();
-        write(&place.0, CERTIFICATE, old.pem(), 0o644).unwrap();
+        fs::create_dir_all(&place).unwrap();
+        write(&place, KEY, old.key_pem(), 0o600).unwrap();
+        write(&place, CERTIFICATE, old.pem(), 0o644).unwrap();
         let found: Vec<String> = thread::scope(|scope| {
             let one =
-                || authority(Some(&place.0), None).map(|(authority, _)| authority.pem().to_owned());
+                || authority(Some(&place), None).map(|(authority, _)| authority.pem().to_owned());
             let all: Vec<_> = (0..8).map(|_| scope.spawn(one)).collect();
             let joined = all.into_iter().map(|one| one.join().unwrap());
             joined.map(Result::unwrap).collect()
         });
         assert!(found.windows(2).all(|pair| pair[0] == pair[1]));
         assert_ne!(found[0], old.pem());
-        let (kept, _) = authority(Some(&place.0), None).unwrap();
+        let (kept, _) = authority(Some(&place), None).unwrap();
         assert_eq!(
             (kept.pem(), kept.scope()),
             (found[0].as_str(), Scope::Local)
@@ -351,15 +333,16 @@ mod tests {
 
     #[test]
     fn a_tls_directory_that_cannot_be_created_is_named() {
-        let place = TestDirectory::new("file");
-        fs::create_dir_all(place.0.parent().unwrap()).unwrap();
-        fs::write(&place.0, "a file").unwrap();
-        let error = authority(Some(&place.0.join("below")), None)
+        let temporary = TemporaryDirectory::unused();
+        let place = temporary.0.join("below");
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        fs::write(&place, "a file").unwrap();
+        let error = authority(Some(&place.join("below")), None)
             .map(|_| ())
             .unwrap_err();
         let text = error.to_string();
         assert!(
-            text.contains(&place.0.display().to_string()) && text.contains("--tls-directory"),
+            text.contains(&place.display().to_string()) && text.contains("--tls-directory"),
             "{text}"
         );
     }

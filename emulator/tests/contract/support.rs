@@ -29,9 +29,7 @@ pub(crate) use node::{
     received, refused_with, schedule, scheduled, token_request, tokens,
 };
 pub(crate) use peer::{Open, Peer};
-pub(crate) use process::{
-    FREE_PORTS, Process, TemporaryDirectory, TemporaryFile, failure, own_loopback, printed, run,
-};
+pub(crate) use process::{FREE_PORTS, Process, failure, own_loopback, printed, run};
 pub(crate) use receiving::{
     BATCH, Delivery, abandoned, accepted, batch, dead_lettered, deferred, refused, released,
 };
@@ -43,6 +41,7 @@ pub(crate) use servicebus_test_support::{
         SASL_HEADER, ServiceError, TRANSFER, performative, refusal_of, sasl_init, untracked,
     },
     message::{DELIVERY_ANNOTATIONS, FOOTER, MESSAGE_ANNOTATIONS, Message, Received, section},
+    temporary::{TemporaryDirectory, TemporaryFile},
     value::{
         batch_limit, binary, composite, described_list, list, long, map, nested, symbol, text,
         timestamp, uint, ulong, uuid,

@@ -1,5 +1,5 @@
 //! Support shared by test programs of this workspace: AMQP values, frames and messages, a raw client, a browser, programs
-//! that tests start, tests in a process of their own, normalized failure texts, and the matrix of messages that must arrive
+//! that tests start, tests in a process of their own, normalized failure texts, temporary files, and the matrix of messages that must arrive
 //! bit by bit.
 
 #![expect(
@@ -19,4 +19,5 @@ pub mod message;
 pub mod normalised;
 #[cfg(feature = "stream")]
 pub mod stream;
+pub mod temporary;
 pub mod value;

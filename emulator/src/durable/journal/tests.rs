@@ -3,6 +3,7 @@ use std::num::NonZeroU64;
 
 use parking_lot::Mutex;
 use servicebus_broker::IdSource as _;
+use servicebus_test_support::temporary::TemporaryDirectory;
 
 use super::*;
 use crate::namespace::Ids;
@@ -400,14 +401,14 @@ fn the_start_of_a_journal_decodes_to_itself() {
 /// The next start recovers the journal of a killed process, and reports damaged or missing records.
 #[test]
 fn the_next_start_recovers_the_journal_or_reports_damage() {
-    use std::{env, fs};
+    use std::fs;
 
     use super::super::{Sync, Table, open};
     use crate::options::DataError;
 
-    let name = format!("servicebus-journal-{}", std::process::id());
-    let directory = env::temp_dir().join(name);
-    let start = || open(&directory, Sync::Always);
+    let temporary = TemporaryDirectory::unused();
+    let directory = &temporary.0;
+    let start = || open(directory, Sync::Always);
     let (mut disk, _) = start().expect("it is made");
     disk.write(batch(1)).expect("there is room");
     disk.write(batch(2)).expect("there is room");
@@ -439,21 +440,20 @@ fn the_next_start_recovers_the_journal_or_reports_damage() {
     assert_eq!(found, [(b"row".to_vec(), vec![2; 3])]);
     assert_eq!(disk.body(body(2)), Ok(Some(Bytes::from_static(&[2; 100]))));
     drop(disk);
-    fs::remove_dir_all(&directory).expect("it can be removed");
 }
 
 /// Cut at any step of its growth, in the first lap, in a later one, and behind a record that is longer than a step.
 #[test]
 fn the_next_start_reports_a_journal_cut_between_records() {
-    use std::{env, fs};
+    use std::fs;
 
     use super::super::{Sync, open};
 
-    let name = format!("servicebus-journal-cut-{}", std::process::id());
-    let directory = env::temp_dir().join(name);
+    let temporary = TemporaryDirectory::unused();
+    let directory = &temporary.0;
     let file = directory.join("journal");
     for (records, bytes) in [(12, 100), (80, 100), (2, 2 * GROWTH)] {
-        let (mut disk, _) = open(&directory, Sync::Always).expect("it is whole");
+        let (mut disk, _) = open(directory, Sync::Always).expect("it is whole");
         for number in 1..=records {
             let mut batch = batch(number);
             let long = Bytes::from(vec![7; bytes]);
@@ -465,7 +465,7 @@ fn the_next_start_reports_a_journal_cut_between_records() {
         assert!(whole.len() > 2 * GROWTH, "{} bytes", whole.len());
         for length in (GROWTH..whole.len()).step_by(GROWTH) {
             fs::write(&file, &whole[..length]).expect("it can be written");
-            let error = open(&directory, Sync::Always).err().expect("it was cut");
+            let error = open(directory, Sync::Always).err().expect("it was cut");
             let reason = format!(
                 "it was cut: it has {length} bytes instead of {}",
                 whole.len()
@@ -474,6 +474,5 @@ fn the_next_start_reports_a_journal_cut_between_records() {
         }
         fs::write(&file, &whole).expect("it can be written");
     }
-    drop(open(&directory, Sync::Always).expect("it is whole"));
-    fs::remove_dir_all(&directory).expect("it can be removed");
+    drop(open(directory, Sync::Always).expect("it is whole"));
 }

@@ -18,7 +18,7 @@ fn text(path: &std::path::Path) -> String {
 
 #[test]
 fn emulators_of_one_tls_directory_share_and_show_their_ca() {
-    let temporary = TemporaryDirectory::new();
+    let temporary = TemporaryDirectory::unused();
     let directory = &temporary.0;
     let arguments = ["--tls-directory", temporary.path()];
     let [one, other] = [Process::start(&arguments), Process::start(&arguments)];
@@ -43,7 +43,7 @@ fn emulators_of_one_tls_directory_share_and_show_their_ca() {
 
 #[test]
 fn the_ca_is_created_only_when_tls_is_used() {
-    let temporary = TemporaryDirectory::new();
+    let temporary = TemporaryDirectory::unused();
     let directory = &temporary.0;
     let arguments = ["--amqps-port", "off", "--tls-directory", temporary.path()];
     let process = Process::start(&arguments);
@@ -60,7 +60,7 @@ fn the_ca_is_created_only_when_tls_is_used() {
 
 #[test]
 fn additional_tls_names_are_certified_by_a_ca_of_the_run() {
-    let temporary = TemporaryDirectory::new();
+    let temporary = TemporaryDirectory::unused();
     let directory = &temporary.0;
     let own = "servicebus.test,10.1.2.3";
     let process = Process::start(&["--tls-name", own, "--tls-directory", temporary.path()]);
@@ -114,7 +114,7 @@ fn additional_tls_names_are_certified_by_a_ca_of_the_run() {
 
 #[test]
 fn an_unconstrained_ca_in_the_tls_directory_is_replaced() {
-    let temporary = TemporaryDirectory::new();
+    let temporary = TemporaryDirectory::unused();
     let directory = &temporary.0;
     fs::create_dir_all(directory).expect("a directory can be made");
     let key = rcgen::KeyPair::generate().expect("a key");
@@ -138,7 +138,7 @@ fn an_unconstrained_ca_in_the_tls_directory_is_replaced() {
 
 #[test]
 fn a_given_certificate_is_served() {
-    let temporary = TemporaryDirectory::new();
+    let temporary = TemporaryDirectory::unused();
     let directory = &temporary.0;
     fs::create_dir_all(directory).expect("a directory can be made");
     let key = rcgen::KeyPair::generate().expect("a key");

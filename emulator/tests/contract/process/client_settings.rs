@@ -10,7 +10,7 @@ const TWO: &str = r#"{"UserConfig":{"Namespaces":[
 
 #[test]
 fn client_settings_prints_name_ports_connection_string_and_ca() {
-    let temporary = TemporaryDirectory::new();
+    let temporary = TemporaryDirectory::unused();
     let directory = temporary.path();
     let ca_file = format!("{directory}/ca.pem");
     let arguments = ["client-settings", "--tls-directory", directory];
@@ -38,7 +38,7 @@ fn client_settings_prints_name_ports_connection_string_and_ca() {
 
 #[test]
 fn client_settings_names_each_option_without_which_no_port_of_them_is_open() {
-    let temporary = TemporaryDirectory::new();
+    let temporary = TemporaryDirectory::unused();
     let directory = temporary.path();
     for without in [["--amqp-port", "0"], ["--amqps-port", "off"]] {
         let arguments = ["client-settings", "--tls-directory", directory];
@@ -55,7 +55,7 @@ fn client_settings_prints_the_text_of_the_readme() {
     let command = "```text\n$ servicebus-emulator client-settings --https-port 443\n";
     let (_, shown) = readme.split_once(command).expect("it is shown");
     let (shown, _) = shown.split_once("```").expect("it ends");
-    let temporary = TemporaryDirectory::new();
+    let temporary = TemporaryDirectory::unused();
     let directory = temporary.path();
     let arguments = ["client-settings", "--https-port", "443"];
     let text = printed(&[&arguments[..], &["--tls-directory", directory]].concat());
@@ -66,7 +66,7 @@ fn client_settings_prints_the_text_of_the_readme() {
 #[test]
 fn client_settings_prints_every_namespace_at_the_given_ports() {
     let file = TemporaryFile::new(TWO);
-    let temporary = TemporaryDirectory::new();
+    let temporary = TemporaryDirectory::unused();
     let directory = temporary.path();
     let text = printed(&[
         "client-settings",
@@ -104,7 +104,7 @@ fn client_settings_fails_for_an_invalid_configuration_or_host() {
 
 #[test]
 fn print_env_az_prints_the_address_of_the_emulator() {
-    let temporary = TemporaryDirectory::new();
+    let temporary = TemporaryDirectory::unused();
     let directory = temporary.path();
     let arguments = [
         "--print-env",

@@ -15,7 +15,19 @@ use crate::support::*;
 
 pub(super) use crate::support::TemporaryDirectory as Directory;
 
-impl Directory {
+/// The use of a data directory.
+pub(super) trait DataDirectory {
+    fn file(&self, name: &str) -> PathBuf;
+
+    fn start(&self) -> Process;
+
+    fn start_with(&self, config: &TemporaryFile) -> Process;
+
+    /// What is said where the directory cannot be served.
+    fn refusal(&self, config: Option<&TemporaryFile>) -> String;
+}
+
+impl DataDirectory for Directory {
     fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
@@ -28,7 +40,6 @@ impl Directory {
         Process::start(&["--data", self.path(), "--config", config.path()])
     }
 
-    /// What is said where the directory cannot be served.
     fn refusal(&self, config: Option<&TemporaryFile>) -> String {
         let mut arguments = [&FREE_PORTS[..], &["--data", self.path()]].concat();
         if let Some(config) = config {
@@ -66,7 +77,7 @@ fn as_told(all: &[(&str, &str, u64)]) -> Vec<(String, String, u64)> {
 
 #[test]
 fn messages_survive_a_kill_and_locked_ones_count_a_delivery() {
-    let directory = Directory::new();
+    let directory = Directory::unused();
     let process = directory.start();
     let mut peer = process.client();
     let sender = peer.sender("queue.1");
@@ -112,7 +123,7 @@ fn messages_survive_a_kill_and_locked_ones_count_a_delivery() {
 
 #[test]
 fn messages_survive_a_regular_stop() {
-    let directory = Directory::new();
+    let directory = Directory::unused();
     let process = Process::start(&["--data", directory.path(), "--sync", "process"]);
     let mut peer = process.client();
     peer.send_to("queue.1", &Message::new("a"));
@@ -130,7 +141,7 @@ fn messages_survive_a_regular_stop() {
 fn messages_not_in_memory_are_received_completely() {
     const SENT: u16 = 280;
     let body = |number: u16| [&number.to_be_bytes()[..], &[7; 250_000]].concat();
-    let directory = Directory::new();
+    let directory = Directory::unused();
     let process = Process::start(&["--data", directory.path(), "--sync", "process"]);
     let mut peer = process.client();
     let sender = peer.sender("queue.1");
@@ -153,7 +164,7 @@ fn messages_not_in_memory_are_received_completely() {
 
 #[test]
 fn rules_of_subscriptions_survive_a_kill() {
-    let directory = Directory::new();
+    let directory = Directory::unused();
     let high = rules(&[sql("high", "price > 10", "SET seen = 'yes'")]);
     let all = properties(&json!({"RequiresSession": true}));
     let file = TemporaryFile::new(&topic(&json!({}), &[("high", high), ("all", all)]));
@@ -182,7 +193,7 @@ fn rules_of_subscriptions_survive_a_kill() {
 
 #[test]
 fn duplicate_windows_sessions_and_clock_survive_a_kill() {
-    let directory = Directory::new();
+    let directory = Directory::unused();
     let duplicates = r#""RequiresDuplicateDetection":true"#;
     let with_sessions = r#""RequiresSession":true"#;
     let file = TemporaryFile::new(&queues("", &[("d", duplicates), ("s", with_sessions)]));
@@ -220,7 +231,7 @@ fn duplicate_windows_sessions_and_clock_survive_a_kill() {
 
 #[test]
 fn created_entities_and_namespaces_survive_until_pruned() {
-    let directory = Directory::new();
+    let directory = Directory::unused();
     let process = directory.start();
     let http = process.http();
     http.put_queue("made", &json!({"LockDuration": "PT2M"}));
@@ -245,7 +256,7 @@ fn created_entities_and_namespaces_survive_until_pruned() {
 
 #[test]
 fn a_changed_declaration_updates_entities_or_is_refused() {
-    let directory = Directory::new();
+    let directory = Directory::unused();
     let with = |properties| TemporaryFile::new(&queues("", &[("q", properties)]));
     let process = directory.start_with(&with(r#""MaxDeliveryCount":3"#));
     process.client().send_to("q", &Message::new("a"));
@@ -268,7 +279,7 @@ fn a_changed_declaration_updates_entities_or_is_refused() {
 
 #[test]
 fn an_unusable_data_directory_is_reported() {
-    let directory = Directory::new();
+    let directory = Directory::unused();
     let process = directory.start();
     assert_contains(&directory.refusal(None), "is in use by another process");
     process.client().send_to("queue.1", &Message::new("a"));

@@ -48,7 +48,7 @@ fn accepted_messages_survive_kills() {
     let sends = variable("KILLED_SENDS", 1200);
     let (kills, clients) = (variable("KILLED_TIMES", 3), variable("KILLED_CLIENTS", 12));
     let began = Instant::now();
-    let directory = Directory::new();
+    let directory = Directory::unused();
     let file = TemporaryFile::new(&queues("", &[("a", ""), ("b", "")]));
     let mut arguments = vec!["--data", directory.path(), "--sync", "process"];
     arguments.extend(["--config", file.path()]);

@@ -2,9 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
@@ -159,31 +157,6 @@ impl Drop for Process {
     }
 }
 
-/// A file that is there as long as it is needed.
-#[derive(Debug)]
-pub(crate) struct TemporaryFile(String);
-
-impl TemporaryFile {
-    pub(crate) fn new(content: &str) -> Self {
-        static MADE: AtomicU32 = AtomicU32::new(0);
-        let number = MADE.fetch_add(1, Ordering::Relaxed);
-        let name = format!("contract-{}-{number}.json", std::process::id());
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        std::fs::write(&path, content).expect("a file can be written");
-        Self(path.to_string_lossy().into_owned())
-    }
-
-    pub(crate) fn path(&self) -> &str {
-        &self.0
-    }
-}
-
-impl Drop for TemporaryFile {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
 /// A loopback address on which only its owner uses ports, if the system has several: on the usual one every connection of
 /// every test uses some port.
 pub(crate) fn own_loopback(block: u8) -> Option<String> {
@@ -228,29 +201,6 @@ pub(crate) fn failure(code: i32, arguments: &[&str]) -> String {
     assert_eq!(ran.code, Some(code), "{arguments:?}: {ran:?}");
     assert!(ran.stdout.is_empty(), "{arguments:?}: {ran:?}");
     ran.stderr
-}
-
-/// A directory of a test's own, which need not be there; it goes with its test.
-#[derive(Debug)]
-pub(crate) struct TemporaryDirectory(pub(crate) PathBuf);
-
-impl TemporaryDirectory {
-    pub(crate) fn new() -> Self {
-        static MADE: AtomicU32 = AtomicU32::new(0);
-        let number = MADE.fetch_add(1, Ordering::Relaxed);
-        let name = format!("contract-{}-{number}", std::process::id());
-        Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name))
-    }
-
-    pub(crate) fn path(&self) -> &str {
-        self.0.to_str().expect("it is text")
-    }
-}
-
-impl Drop for TemporaryDirectory {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 fn wait_for_end(child: &mut Child) -> Option<i32> {

@@ -1,6 +1,6 @@
 //! Damaged files are reported by name, and nothing that was accepted is lost silently.
 
-use super::{Directory, kill};
+use super::{DataDirectory as _, Directory, kill};
 use crate::support::*;
 use std::fs;
 
@@ -8,7 +8,7 @@ const FILES: [&str; 3] = ["FORMAT", "journal", "store.redb"];
 
 /// The files of a killed process, with a message in them.
 fn left() -> (Directory, [Vec<u8>; 3]) {
-    let directory = Directory::new();
+    let directory = Directory::unused();
     let process = directory.start();
     process.client().send_to("queue.1", &Message::new("a"));
     kill(process);
@@ -84,7 +84,7 @@ fn a_directory_in_place_of_a_file_is_reported_by_name() {
 /// The files of a process that is killed in its first start, or has no disk space for it.
 #[test]
 fn an_incomplete_store_of_a_first_start_is_replaced() {
-    let directory = Directory::new();
+    let directory = Directory::unused();
     fs::create_dir_all(&directory.0).expect("it can be made");
     fs::write(directory.file("store.new"), b"the beginning").expect("it can be written");
     let process = directory.start();

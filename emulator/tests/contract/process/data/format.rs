@@ -24,7 +24,7 @@ fn exported(directory: &Directory) -> String {
 
 /// One of each kind of stored item.
 fn write() -> Directory {
-    let directory = Directory::new();
+    let directory = Directory::unused();
     let properties = [
         ("plain", r#""MaxDeliveryCount":3"#),
         ("once", r#""RequiresDuplicateDetection":true"#),
@@ -100,7 +100,7 @@ fn stores_of_all_format_versions_can_be_read() {
     let mut versions = Vec::new();
     for entry in fs::read_dir(fixtures()).expect("the fixtures are there") {
         let version = entry.expect("it can be read").path();
-        let directory = Directory::new();
+        let directory = Directory::unused();
         fs::create_dir(&directory.0).expect("it can be made");
         fs::copy(version.join("FORMAT"), directory.file("FORMAT")).expect("it can be copied");
         let packed = fs::File::open(version.join("store.redb.gz")).expect("it is there");

@@ -23,7 +23,7 @@ fn manage(process: &Process, method: &str, path: &str, body: Option<Json>) -> Js
 
 #[test]
 fn keys_management_locks_and_tags_survive_a_kill() {
-    let directory = Directory::new();
+    let directory = Directory::unused();
     let process = directory.start();
     let namespace = "providers/Microsoft.ServiceBus/namespaces/sbemulatorns";
     let rule = format!("{namespace}/authorizationRules/sender");
@@ -136,7 +136,7 @@ fn what_an_administrator_wrote_survives_a_kill_as_it_is_shown() {
 /// As in a container, where the user has no cache directory.
 #[test]
 fn the_ca_is_kept_in_the_data_directory_without_a_cache_directory() {
-    let directory = Directory::new();
+    let directory = Directory::unused();
     let arguments = [&FREE_PORTS[..], &["--data", directory.path()]].concat();
     let nowhere = [("HOME", ""), ("XDG_CACHE_HOME", ""), ("LOCALAPPDATA", "")];
     let authority = || {

@@ -10,7 +10,7 @@ fn verb(directory: &Directory, verb: &str) -> (Option<i32>, String, String) {
 
 /// A directory with a queue, a dead letter, a topic and a subscription.
 fn written() -> Directory {
-    let directory = Directory::new();
+    let directory = Directory::unused();
     let low = rules(&[sql("low", "price < 10", "SET seen = 'yes'")]);
     let file = TemporaryFile::new(&topic(&json!({}), &[("low", low)]));
     let process = directory.start_with(&file);
@@ -144,7 +144,7 @@ fn data_compact_keeps_all_messages() {
 
 #[test]
 fn data_commands_report_a_missing_or_used_directory() {
-    let nowhere = Directory::new();
+    let nowhere = Directory::unused();
     for own in ["check", "export", "compact"] {
         let (code, printed, complaints) = verb(&nowhere, own);
         assert_eq!((code, &*printed), (Some(1), ""), "{own}");
@@ -152,7 +152,7 @@ fn data_commands_report_a_missing_or_used_directory() {
         assert_eq!(complaints.lines().count(), 1, "{complaints}");
     }
     assert!(!nowhere.0.exists(), "nothing is made");
-    let directory = Directory::new();
+    let directory = Directory::unused();
     let _process = directory.start();
     for own in ["check", "export", "compact"] {
         let (code, _, complaints) = verb(&directory, own);
