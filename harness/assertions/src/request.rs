@@ -1,6 +1,6 @@
 //! Assertions as requests of the control API, by which clients in other languages make them.
 
-use std::{borrow::Cow, error::Error, fmt, time::Duration};
+use std::{borrow::Cow, time::Duration};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Map, Value};
@@ -38,16 +38,9 @@ const EXCLUSIVE: [&[&str]; 5] = [
 ];
 
 /// Why a request is invalid.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct RequestError(String);
-
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for RequestError {}
 
 impl Assertion {
     /// Parses a request about an entity of a namespace.
