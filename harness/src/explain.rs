@@ -135,15 +135,18 @@ async fn explain(message: Message, subscription: SubscriptionClient) -> Result<E
         return Err(unknown);
     }
     match explained {
-        Ok(answer) => Ok(Explanation {
-            subscription: path,
-            rules: answer
-                .rules
-                .into_iter()
-                .map(RuleExplanation::from)
-                .collect(),
-        }),
+        Ok(answer) => Ok(Explanation::new(path, answer)),
         Err(source) => Err(Error::of(operation, &path, source)),
+    }
+}
+
+impl Explanation {
+    fn new(subscription: String, answer: api::Explanation) -> Self {
+        let rules = answer.rules.into_iter().map(RuleExplanation::from);
+        Self {
+            subscription,
+            rules: rules.collect(),
+        }
     }
 }
 
@@ -174,14 +177,7 @@ mod tests {
                 {"expression":"price > 10","truth":"false","values":[{"name":"price","value":"3 (a whole number)"}]}}
         ]}"#;
         let answer: api::Explanation = serde_json::from_str(answer).unwrap();
-        let explanation = Explanation {
-            subscription: "prices/Subscriptions/eu".to_owned(),
-            rules: answer
-                .rules
-                .into_iter()
-                .map(RuleExplanation::from)
-                .collect(),
-        };
+        let explanation = Explanation::new("prices/Subscriptions/eu".to_owned(), answer);
         assert_eq!(
             explanation.to_string(),
             "prices/Subscriptions/eu gets the message
