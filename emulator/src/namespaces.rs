@@ -163,10 +163,8 @@ impl Served {
 /// Why a namespace is not removed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum RemoveError {
-    /// No namespace has this name.
     #[error("there is no such namespace")]
     Unknown,
-    /// The last namespace cannot be removed.
     #[error("{0:?} is the last namespace; create another one first, or stop the emulator")]
     Last(String),
 }

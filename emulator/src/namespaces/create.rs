@@ -19,30 +19,19 @@ use crate::watchdog::watched;
 /// Why a namespace is not created.
 #[derive(Debug, Error)]
 pub(crate) enum CreateError {
-    /// The name is taken.
     #[error("the namespace {0:?} already exists; remove it first")]
     Name(String),
-    /// The key name selects another namespace.
     #[error(
         "the key name {name:?} belongs to the namespace {owner:?}: a key name chooses the namespace"
     )]
     Key {
-        /// The name.
         name: String,
         /// The index of the key.
         index: usize,
-        /// The namespace that has it.
         owner: String,
     },
-    /// The address selects another namespace.
     #[error("the address {address} belongs to the namespace {owner:?}")]
-    Address {
-        /// The address.
-        address: Address,
-        /// The namespace that has it.
-        owner: String,
-    },
-    /// The maximum number of namespaces is reached.
+    Address { address: Address, owner: String },
     #[error("the limit of {MAX_NAMESPACES} namespaces is reached")]
     TooMany,
     /// Its stored contents cannot be served.

@@ -66,12 +66,9 @@ impl From<definitions::Error> for Condition {
 /// Why an exchange over AMQP failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AmqpError {
-    /// The emulator does not accept connections.
     #[error("the emulator's AMQP endpoint at {address} does not answer: {source}")]
     Unreachable {
-        /// The address of the connection attempt.
         address: SocketAddr,
-        /// The error of the system.
         source: io::Error,
     },
     /// The operation came too late.
@@ -80,23 +77,17 @@ pub(crate) enum AmqpError {
     /// The emulator closed a connection, a session or a link with an error.
     #[error("{0}")]
     Refused(Condition),
-    /// The emulator rejected a message.
     #[error("rejected{}", .0.as_ref().map(|condition| format!(": {condition}")).unwrap_or_default())]
     Rejected(Option<Condition>),
     /// The emulator answered a management request with an error.
     #[error("status {status}: {condition}")]
     Management {
-        /// The status.
         status: i32,
         /// The condition, with the description of the status.
         condition: Condition,
     },
-    /// The answer did not come in time.
     #[error("no answer within {}", text::seconds(*within))]
-    TimedOut {
-        /// The timeout.
-        within: Duration,
-    },
+    TimedOut { within: Duration },
     /// A fault dropped the answer.
     #[error("no answer: {0}")]
     Lost(String),

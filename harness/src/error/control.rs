@@ -10,23 +10,16 @@ use crate::liveness::NamespaceEnded;
 /// Why a request to the control API failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ControlError {
-    /// The emulator did not answer.
     #[error("the emulator's control API at {address} does not answer: {source}")]
     Unreachable {
-        /// The address of the connection attempt.
         address: SocketAddr,
-        /// The cause.
         source: io::Error,
     },
-    /// The emulator refused the request.
     #[error(transparent)]
     Refused(Refusal),
-    /// The answer violates the interface.
     #[error("the emulator's answer to {path} is not understood: {source}")]
     Malformed {
-        /// The path of the request.
         path: String,
-        /// The error in the answer.
         source: serde_json::Error,
     },
     /// A namespace that runs elsewhere did not answer.
@@ -34,7 +27,6 @@ pub(crate) enum ControlError {
     Administration {
         /// The host and port.
         host: String,
-        /// The cause.
         source: io::Error,
     },
     /// The request came too late.
