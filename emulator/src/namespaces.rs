@@ -242,7 +242,6 @@ impl ServerAddress {
         own && self.endpoints.amqp.ip().is_loopback()
     }
 
-    /// Returns the connection string with a key of a namespace.
     pub(crate) fn connection_string(&self, namespace: &NamespaceConfig, key: &Key) -> String {
         let amqp = self.endpoints.amqp.port();
         self.string(namespace, key, (amqp != AMQP_PORT).then_some(amqp))

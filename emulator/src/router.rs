@@ -157,7 +157,6 @@ impl Router {
         }
     }
 
-    /// Returns whether the namespace is removed.
     pub(crate) fn is_namespace_removed(&self) -> bool {
         self.members().is_removed
     }

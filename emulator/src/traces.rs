@@ -29,7 +29,6 @@ impl Traces {
         Self(options.map(|options| Arc::new(Exporter::start(options))))
     }
 
-    /// Returns the follower of messages of a namespace.
     pub(crate) fn of_namespace(&self, name: &str) -> FollowedMessages {
         let followed = self.0.as_ref();
         followed.map_or_else(FollowedMessages::default, |exporter| {

@@ -59,7 +59,6 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     /// Creates an entity, or changes one and keeps properties that are not set.
     fn put<'a>(&'a self, address: &'a EntityAddress, properties: &'a Value) -> BoxFuture<'a, ()>;
 
-    /// Deletes an entity.
     fn delete<'a>(&'a self, address: &'a EntityAddress) -> BoxFuture<'a, ()>;
 
     /// Stops the clock.
@@ -126,7 +125,6 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
         unsupported(SESSIONS)
     }
 
-    /// Scripts a fault.
     fn add_fault<'a>(&'a self, _fault: &'a Fault) -> BoxFuture<'a, ScriptedFault> {
         unsupported(FAULT)
     }
@@ -136,12 +134,10 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
         unsupported(FAULT)
     }
 
-    /// Returns a scripted fault.
     fn fault(&self, _id: u64) -> BoxFuture<'_, ScriptedFault> {
         unsupported(FAULT)
     }
 
-    /// Removes a fault.
     fn remove_fault(&self, _id: u64) -> BoxFuture<'_, ()> {
         unsupported(FAULT)
     }

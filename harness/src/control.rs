@@ -152,7 +152,6 @@ impl Control {
         Ok(all.collect())
     }
 
-    /// Returns the positions of all messages.
     async fn message_positions(&self) -> Result<BTreeSet<MessagePosition>, ControlError> {
         let mut present = BTreeSet::new();
         for address in self.addresses().await? {

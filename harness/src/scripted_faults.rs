@@ -14,7 +14,6 @@ pub(crate) struct ScriptedFaults {
     seeds: Mutex<Vec<u64>>,
 }
 
-/// A scripted fault.
 #[derive(Debug, Clone)]
 pub(crate) struct ScriptedFault {
     pub(crate) id: u64,

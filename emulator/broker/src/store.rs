@@ -369,7 +369,6 @@ impl Entry {
         self.state == State::Deferred
     }
 
-    /// Returns whether it has expired at `now`.
     pub(crate) fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at.is_due(now)
     }

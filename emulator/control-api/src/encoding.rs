@@ -14,7 +14,6 @@ fn instant_text(instant: SystemTime) -> String {
         .to_string()
 }
 
-/// An instant.
 pub(crate) mod instant {
     use super::*;
 

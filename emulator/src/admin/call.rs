@@ -38,7 +38,6 @@ pub(crate) struct Answer {
     pub(crate) tag: Option<String>,
 }
 
-/// The body of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ResponseBody {
     Entry(String),

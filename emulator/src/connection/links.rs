@@ -226,7 +226,6 @@ impl Links {
         self.scopes.insert(id, scope);
     }
 
-    /// Returns the scope of a link, if any.
     pub(crate) fn scope(&self, id: LinkId) -> Option<&LinkScope> {
         self.scopes.get(&id)
     }

@@ -55,7 +55,6 @@ pub(crate) struct Turn {
 }
 
 impl ClientConnection {
-    /// Creates a connection with this origin.
     pub(crate) fn new(shared: Arc<Shared>, origin: &ConnectionOrigin) -> Self {
         let now = shared.real.elapsed();
         let mut client = Client::new(shared);

@@ -18,7 +18,6 @@ pub(crate) struct ConnectionView {
     pub(crate) links: Vec<LinkView>,
 }
 
-/// One of its links.
 #[derive(Debug, Clone)]
 pub(crate) struct LinkView {
     pub(crate) role: &'static str,

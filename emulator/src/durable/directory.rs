@@ -168,7 +168,6 @@ pub(super) fn open_file(path: &Path) -> io::Result<File> {
         .map_err(|error| with_file_name(path, error))
 }
 
-/// The error with the name of the file.
 pub(super) fn with_file_name(path: &Path, error: io::Error) -> io::Error {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     io::Error::new(error.kind(), format!("{name}: {error}"))

@@ -26,7 +26,6 @@ pub(crate) enum AdministerError {
     TooManyEntities(usize),
     /// The topic has as many subscriptions, or filters of the kind of the first rule, as it may have.
     TopicIsFull {
-        /// The topic.
         topic: EntityPath,
         /// The limit.
         limit: usize,
@@ -109,7 +108,6 @@ impl Namespace {
         deleted.map(drop).ok_or(AdministerError::NotFound)
     }
 
-    /// Changes the rules of a subscription of a topic.
     pub(crate) fn change_rules(
         &self,
         topic: &SharedEntity,

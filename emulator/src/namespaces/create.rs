@@ -74,7 +74,6 @@ impl Namespaces {
         Arc::clone(&self.creating).lock_owned().await
     }
 
-    /// Returns the permit, if it is free.
     pub(crate) fn free_permit(&self) -> Option<Permit> {
         Arc::clone(&self.creating).try_lock_owned().ok()
     }

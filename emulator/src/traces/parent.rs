@@ -33,7 +33,6 @@ impl Sampler {
     }
 }
 
-/// Returns the parent in a message.
 pub(super) fn of_message(message: &Message) -> Option<Parent> {
     read(message.application_properties()).ok().flatten()
 }

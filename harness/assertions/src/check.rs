@@ -23,7 +23,6 @@ use crate::{
 /// The first and the longest pause between two polls: short at first, because most conditions hold already.
 const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(50)];
 
-/// A running check.
 #[derive(Clone, Copy)]
 pub(crate) struct RunningCheck<'a> {
     pub(crate) assertion: &'a Assertion,

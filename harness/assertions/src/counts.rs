@@ -42,7 +42,6 @@ impl Assertion {
     }
 }
 
-/// Returns the count of this name.
 fn number(counts: &Counts, name: &str) -> u64 {
     match name {
         "active" => counts.active,

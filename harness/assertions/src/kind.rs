@@ -122,7 +122,6 @@ impl Kind {
         self.definition().1
     }
 
-    /// Returns whether it is negative.
     pub(crate) fn is_negative(self) -> bool {
         self.definition().2
     }

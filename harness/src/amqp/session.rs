@@ -89,7 +89,6 @@ impl Amqp {
         }
     }
 
-    /// Returns the state of a session.
     pub(crate) async fn session_state(
         &self,
         address: &str,

@@ -194,7 +194,6 @@ pub(crate) fn reason(error: &dyn error::Error) -> String {
     text
 }
 
-/// Kills a container.
 pub(crate) async fn kill(container: &Container) -> Result<(), Error> {
     let killed = engine().await?.kill_container(container.id(), None).await;
     match killed {

@@ -42,7 +42,6 @@ const RUN_VARIABLE: &str = "NEXTEST_RUN_ID";
 
 static SHARED: Mutex<Weak<LeasedContainer>> = Mutex::const_new(Weak::new());
 
-/// A container with a lease.
 #[derive(Debug)]
 pub(crate) struct LeasedContainer {
     /// `None` if the run's id is not a valid token.

@@ -20,9 +20,7 @@ use crate::{liveness::NamespaceEnded, text};
 pub(crate) const NOT_FOUND: &str = "amqp:not-found";
 /// The message does not exist.
 pub(crate) const MESSAGE_NOT_FOUND: &str = "com.microsoft:message-not-found";
-/// The lock of a message was lost.
 pub(crate) const MESSAGE_LOCK_LOST: &str = "com.microsoft:message-lock-lost";
-/// The lock of a session was lost.
 pub(crate) const SESSION_LOCK_LOST: &str = "com.microsoft:session-lock-lost";
 /// Another receiver holds the session.
 pub(crate) const SESSION_CANNOT_BE_LOCKED: &str = "com.microsoft:session-cannot-be-locked";

@@ -194,7 +194,6 @@ impl Run {
         }
     }
 
-    /// Ends all parties.
     pub(crate) fn end_parties(&self) {
         for task in self.tasks.borrow_mut().drain(..) {
             task.abort();

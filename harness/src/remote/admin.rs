@@ -115,7 +115,6 @@ impl Admin {
         self.put(path, headers, description.document()).await
     }
 
-    /// Creates a rule.
     pub(crate) async fn create_rule(&self, path: &str, rule: &Rule) -> Result<(), ControlError> {
         self.put(path, [], rule_document(rule)).await
     }
@@ -268,7 +267,6 @@ fn encoded(path: &str) -> String {
     utf8_percent_encode(path, KEPT).to_string()
 }
 
-/// Returns the description in an entry.
 fn described(entry: &Element) -> Option<Element> {
     entry.any("content")?.children.first().cloned()
 }

@@ -128,7 +128,6 @@ const IDLE_SECONDS: [&str; 3] = [
     "com.microsoft:subscriber-auto-delete-on-idle-duration-in-seconds",
 ];
 
-/// Returns the property of this name.
 fn find<'p>(properties: &'p [(String, Value)], name: &str) -> Option<&'p Value> {
     let (_, value) = properties.iter().find(|(key, _)| key == name)?;
     Some(value)

@@ -91,7 +91,6 @@ fn described(reader: &mut Reader<'_>) -> Result<Option<u8>, DecodeError> {
     })
 }
 
-/// Reads an encoded `error`.
 pub(crate) fn read_error(encoded: &[u8]) -> Result<Error, DecodeError> {
     let mut reader = Reader::new(encoded);
     reader.descriptor()?;

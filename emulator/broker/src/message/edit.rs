@@ -82,7 +82,6 @@ impl Overlay {
 }
 
 impl Message {
-    /// Returns the replacements, if any.
     pub(crate) fn replaced(&self) -> Option<Replaced<'_>> {
         let overlay = self.overlay.as_ref()?;
         let replaced = Replaced {

@@ -322,9 +322,7 @@ impl MessageStore {
 /// The next deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Due {
-    /// A lock ends.
     LockEnd(Timestamp, Offset),
-    /// The lock of a session ends.
     SessionLockEnd(Timestamp, Slot),
     /// A message expires.
     Expiry(Timestamp, Offset),

@@ -10,7 +10,6 @@ use crate::ids::Offset;
 #[derive(Debug, Default)]
 pub(crate) struct ChangedEntries(BTreeMap<Offset, EntryChange>);
 
-/// A change of one entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EntryChange {
     /// It is new and has no row.

@@ -29,7 +29,6 @@ pub struct KeySet {
     keys: Vec<PublicKey>,
 }
 
-/// A public key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PublicKey {
     id: Option<String>,

@@ -118,7 +118,6 @@ impl View {
         out.close(root);
     }
 
-    /// Returns a property.
     fn setting(&self, property: &Property, query: &Query) -> Option<String> {
         if property
             .since

@@ -30,7 +30,6 @@ pub(crate) enum Due {
     Released(u64),
 }
 
-/// A delayed operation.
 #[derive(Debug)]
 pub(crate) struct DelayedOperation {
     event: Event,
@@ -41,7 +40,6 @@ pub(crate) struct DelayedOperation {
     _held: Option<HeldOperation>,
 }
 
-/// A delayed delivery.
 #[derive(Debug)]
 pub(crate) struct DelayedDelivery {
     /// `None` once its delay is over.

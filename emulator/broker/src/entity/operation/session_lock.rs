@@ -182,7 +182,6 @@ impl Entity {
         Some(ended)
     }
 
-    /// Records an event of a session.
     pub(crate) fn record_session(
         &self,
         cx: &mut Context<'_>,

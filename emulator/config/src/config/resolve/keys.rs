@@ -72,7 +72,6 @@ impl<'a> KeyNames<'a> {
         Self { taken, is_taken }
     }
 
-    /// Returns the keys of a namespace.
     pub(crate) fn keys(
         &mut self,
         report: &Report<'_>,
