@@ -18,7 +18,7 @@ use super::jms::{self, JmsProperty};
 use super::properties::{Name, same_name};
 use super::system::SystemProperty;
 use super::token::{self, Dialect, Keyword, Spanned, Token};
-use super::value::{Encoded, Value};
+use super::value::Encoded;
 use super::{MAX_DEPTH, MAX_LENGTH, MAX_STATEMENTS};
 
 /// Parameters of a filter or action in the given order, as their client wrote them.
@@ -49,14 +49,14 @@ impl Parameters {
     }
 
     /// Returns the value of a parameter by its name without the `@`. The last one of a name counts.
-    pub(crate) fn get(&self, name: &str) -> Option<Value<'static>> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Encoded> {
         let matches = |given: &str| same_name(given.strip_prefix('@').unwrap_or(given), name);
         let (_, value) = self
             .entries
             .iter()
             .rev()
             .find(|(given, _)| matches(given))?;
-        Some(value.value().into_owned())
+        Some(value)
     }
 }
 

@@ -54,8 +54,8 @@ pub struct Properties<'a> {
 pub(crate) struct User<'a> {
     pub(crate) hash: u64,
     pub(crate) name: &'a str,
-    /// The AMQP constructor, which has the width of a number.
-    pub(crate) code: u8,
+    /// The AMQP encoding, whose constructor has the width of a number.
+    pub(crate) encoded: &'a [u8],
     pub(crate) value: Value<'a>,
 }
 
@@ -277,7 +277,7 @@ impl<'a> Properties<'a> {
             self.user.push(User {
                 hash: fold(name),
                 name,
-                code: value.first().copied().unwrap_or_default(),
+                encoded: value,
                 value: Value::decode(value)?,
             });
         }

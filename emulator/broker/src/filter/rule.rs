@@ -99,7 +99,7 @@ impl Rule {
     ) -> Option<Result<Edits, Box<RuleError>>> {
         let action = self.action.as_ref()?;
         let edits = action.edits(properties, ids).map(|mut edits| {
-            edits.set_user(properties, RULE_NAME, Value::text(&self.name));
+            edits.set_user(properties, RULE_NAME, Value::text(&self.name), None);
             edits
         });
         Some(edits.map_err(|error| self.error(RulePart::Action, action.text(), *error)))
@@ -178,9 +178,14 @@ impl Edits {
 
     /// Returns the new value of a user property: `None` if unchanged, null if removed.
     pub(crate) fn user(&self, name: &str) -> Option<Option<&Value<'static>>> {
+        self.of_user(name).map(Edit::value)
+    }
+
+    /// Returns the change of a user property.
+    pub(crate) fn of_user(&self, name: &str) -> Option<&Edit> {
         let matches =
             |edit: &&Edit| matches!(&edit.target, Target::User(user) if same_name(user, name));
-        self.entries.iter().find(matches).map(Edit::value)
+        self.entries.iter().find(matches)
     }
 
     /// Returns the new value of a system property: `None` if unchanged, null if removed.
@@ -190,12 +195,17 @@ impl Edits {
     }
 
     /// Changes a user property; null removes it. A number keeps the width of the replaced number, if it fits
-    /// (service-bus-messaging-sql-rule-action: "implicit conversion if possible").
-    pub(crate) fn set_user(&mut self, properties: &Properties<'_>, name: &str, value: Value<'_>) {
+    /// (service-bus-messaging-sql-rule-action: "implicit conversion if possible"); else the value has the encoding of the
+    /// property or parameter that it was `copied` from, if any.
+    pub(crate) fn set_user(
+        &mut self,
+        properties: &Properties<'_>,
+        name: &str,
+        value: Value<'_>,
+        copied: Option<Encoded>,
+    ) {
         let existing = properties.find(fold(name), name);
-        let same =
-            |edit: &&Edit| matches!(&edit.target, Target::User(user) if same_name(user, name));
-        let previous = self.entries.iter().find(same);
+        let previous = self.of_user(name);
         let spelling = match (previous, existing) {
             (
                 Some(Edit {
@@ -212,11 +222,12 @@ impl Edits {
                 .encoded
                 .as_ref()
                 .and_then(|value| value.as_amqp().first().copied()),
-            None => existing.map(|user| user.code),
+            None => existing.and_then(|user| user.encoded.first().copied()),
         };
         let encoded = (!value.is_null()).then(|| {
             let converted = code.and_then(|code| convert::encode_as(code, &value));
-            converted.unwrap_or_else(|| Encoded::from(&value))
+            let encoded = converted.or(copied);
+            encoded.unwrap_or_else(|| Encoded::from(&value))
         });
         self.put(Target::User(spelling), encoded);
     }

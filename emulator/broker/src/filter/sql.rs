@@ -1,10 +1,10 @@
 //! SQL filters and actions: their texts, parameters and syntax trees.
 //!
 //! An action applies `SET` and `REMOVE` to the copy of a message that a rule has selected. Its statements run in order, and
-//! each sees the changes of the previous ones.
+//! each sees the changes of the previous ones. A value that is only copied keeps its AMQP type.
 
 use super::MAX_LENGTH;
-use super::ast::{Condition, Property, Statement};
+use super::ast::{Condition, Expression, Property, Statement};
 use super::convert;
 use super::error::{EvaluationError, SyntaxError};
 use super::eval::{self, Evaluator};
@@ -12,7 +12,7 @@ use super::operators::Truth;
 use super::parser::{self, Parameters};
 use super::properties::Properties;
 use super::rule::{Edits, Filter};
-use super::value::Value;
+use super::value::{Encoded, Value};
 use crate::ids::IdSource;
 
 /// A parsed SQL filter and its text, which clients read back.
@@ -170,8 +170,8 @@ impl Action {
     ) -> Result<Edits, Box<EvaluationError>> {
         let mut edits = Edits::default();
         for statement in &self.statements {
-            let (property, value) = match statement {
-                Statement::Remove(property) => (property, Value::Null),
+            let (property, value, copied) = match statement {
+                Statement::Remove(property) => (property, Value::Null, None),
                 Statement::Set { property, value } => {
                     let mut evaluator = Evaluator {
                         properties,
@@ -186,11 +186,13 @@ impl Action {
                         Property::System(system) => convert::to_system(*system, value)
                             .map_err(|error| eval::fault(expression, error))?,
                     };
-                    (property, value)
+                    (property, value, self.copied(expression, properties, &edits))
                 }
             };
             match property {
-                Property::User(name) => edits.set_user(properties, name.as_str(), value),
+                Property::User(name) => {
+                    edits.set_user(properties, name.as_str(), value, copied);
+                }
                 Property::System(system) => {
                     edits.set_system(*system, Some(&value).filter(|value| !value.is_null()));
                 }
@@ -199,6 +201,31 @@ impl Action {
             }
         }
         Ok(edits)
+    }
+
+    /// Returns the encoding of a user property or parameter; `None` for what is calculated.
+    fn copied(
+        &self,
+        expression: &Expression,
+        properties: &Properties<'_>,
+        edits: &Edits,
+    ) -> Option<Encoded> {
+        match expression {
+            Expression::Parameter { name, .. } => self.parameters.get(name).cloned(),
+            Expression::Property(Property::User(name)) => match edits.of_user(name.as_str()) {
+                Some(edit) => edit.encoded().cloned(),
+                None => {
+                    let user = properties.find(name.hash(), name.as_str())?;
+                    Some(Encoded::of(user.encoded.to_vec()))
+                }
+            },
+            Expression::Property(Property::System(_) | Property::Jms(_))
+            | Expression::Constant(_)
+            | Expression::NewId
+            | Expression::Named(_)
+            | Expression::Sign { .. }
+            | Expression::Arithmetic { .. } => None,
+        }
     }
 }
 

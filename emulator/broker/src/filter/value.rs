@@ -239,7 +239,8 @@ impl Encoded {
         self.is_zoneless
     }
 
-    fn of(amqp: Vec<u8>) -> Self {
+    /// Creates a value from an encoded AMQP value that is known to be valid.
+    pub(crate) fn of(amqp: Vec<u8>) -> Self {
         Self {
             amqp: amqp.into(),
             is_zoneless: false,

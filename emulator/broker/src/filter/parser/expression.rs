@@ -86,8 +86,10 @@ impl Parser<'_> {
                 let Some(value) = self.parameters.get(name) else {
                     return self.fail(Problem::Parameter((*name).to_owned()));
                 };
-                let name = (*name).into();
-                Expression::Parameter { name, value }
+                Expression::Parameter {
+                    name: (*name).into(),
+                    value: value.value().into_owned(),
+                }
             }
             Token::Name(name) if self.peek_second() == Some(&Token::Symbol("(")) => {
                 let name = (*name).to_owned();
