@@ -87,21 +87,33 @@ pub fn parts(kind: EntityKind) -> Vec<Part> {
     parts.into_iter().map(|(_, part)| part).collect()
 }
 
+/// The system properties of a correlation filter, in the service's order.
+pub(crate) const CORRELATION_NAMES: [&str; 8] = [
+    "CorrelationId",
+    "MessageId",
+    "To",
+    "ReplyTo",
+    "Label",
+    "SessionId",
+    "ReplyToSessionId",
+    "ContentType",
+];
+
 /// Returns the system properties of a correlation filter by name, in the service's order.
 pub(crate) fn correlation_properties(
     filter: &Correlation,
 ) -> impl Iterator<Item = (&'static str, &str)> {
     let properties = [
-        ("CorrelationId", &filter.correlation_id),
-        ("MessageId", &filter.message_id),
-        ("To", &filter.to),
-        ("ReplyTo", &filter.reply_to),
-        ("Label", &filter.label),
-        ("SessionId", &filter.session_id),
-        ("ReplyToSessionId", &filter.reply_to_session_id),
-        ("ContentType", &filter.content_type),
+        &filter.correlation_id,
+        &filter.message_id,
+        &filter.to,
+        &filter.reply_to,
+        &filter.label,
+        &filter.session_id,
+        &filter.reply_to_session_id,
+        &filter.content_type,
     ];
-    let properties = properties.into_iter();
+    let properties = CORRELATION_NAMES.into_iter().zip(properties);
     properties.filter_map(|(name, text)| Some((name, text.as_deref()?)))
 }
 

@@ -205,6 +205,11 @@ impl Namespace {
             false => sql(text),
         };
         let properties = &resource.properties;
+        if !properties.is_object() && !properties.is_null() {
+            let message = format!("{properties} is not allowed; allowed: a JSON object");
+            return report.problem(format!("{}.properties", resource.path), message);
+        }
+        note_unknown(rule::unknown(properties), resource, report);
         match rule::read(rule_name, properties, parse, Timestamp::from_millis(0)) {
             Ok(rule) => subscription.rules.push(object([
                 ("Name", rule_name.as_str().into()),
@@ -293,12 +298,7 @@ fn entity(kind: EntityKind, resource: &Resource, tier: Tier, report: &mut Report
     for (key, message) in read.wrong {
         report.problem(at(&key), message);
     }
-    for key in read.unknown {
-        report.note(
-            at(&key),
-            "it is not a property that is known here, and is left out",
-        );
-    }
+    note_unknown(read.unknown, resource, report);
     if let Some(problem) = kind.problem(name, tier) {
         report.problem(
             &resource.path,
@@ -340,6 +340,15 @@ fn entity(kind: EntityKind, resource: &Resource, tier: Tier, report: &mut Report
             ("Properties", changed.into()),
         ]),
     })
+}
+
+fn note_unknown(keys: Vec<String>, resource: &Resource, report: &mut Report) {
+    for key in keys {
+        report.note(
+            format!("{}.properties.{key}", resource.path),
+            "it is not a property that is known here, and is left out",
+        );
+    }
 }
 
 /// Validates names as the administration API does.

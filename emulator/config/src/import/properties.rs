@@ -170,7 +170,7 @@ impl Written {
             return;
         };
         // The service returns it for every entity, and `az` sends it back.
-        let is_that_of_tier = || tier != Tier::Premium && value.as_u64() == Some(256);
+        let is_that_of_tier = || tier != Tier::Premium && read_number(value) == Some(256);
         if value.is_null() || property.name == "MaxMessageSizeInKilobytes" && is_that_of_tier() {
             return;
         }
@@ -224,10 +224,9 @@ fn read_value(
         PropertyType::Flag => read_flag(value)
             .map(PropertyValue::Flag)
             .ok_or("true or false"),
-        PropertyType::Number => {
-            let number = value.as_u64().or_else(|| text?.trim().parse().ok());
-            number.map(PropertyValue::Number).ok_or("a whole number")
-        }
+        PropertyType::Number => read_number(value)
+            .map(PropertyValue::Number)
+            .ok_or("a whole number"),
         PropertyType::Duration => span().map(PropertyValue::Duration).ok_or(durations),
         PropertyType::Endless => {
             let endless = |span| PropertyValue::Endless((span < FOREVER).then_some(span));
@@ -247,6 +246,11 @@ fn read_value(
             .ok_or("a text"),
     };
     read.map_err(str::to_owned)
+}
+
+fn read_number(value: &Value) -> Option<u64> {
+    let of_text = || value.as_str()?.trim().parse().ok();
+    value.as_u64().or_else(of_text)
 }
 
 fn read_flag(value: &Value) -> Option<bool> {
@@ -305,7 +309,7 @@ mod tests {
             "MaxDeliveryCount": "7",
             "requiresSession": "False",
             "enablePartitioning": "true",
-            "maxMessageSizeInKilobytes": 256,
+            "maxMessageSizeInKilobytes": "256",
             "forwardTo": null,
             "status": "active",
             "countDetails": {"activeMessageCount": 3},

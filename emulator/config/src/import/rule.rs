@@ -9,10 +9,21 @@ use servicebus_broker::filter::{
 use servicebus_broker::{Timestamp, check_name};
 
 use super::properties::camel_case;
-use crate::descriptions::{correlation_properties, read_correlation, typed_text};
+use crate::descriptions::{
+    CORRELATION_NAMES, correlation_properties, read_correlation, typed_text,
+};
 
 /// The compatibility level that the service returns for every expression.
 const COMPATIBILITY_LEVEL: u64 = 20;
+
+const KIND: &str = "filterType";
+const ACTION: &str = "action";
+const SQL: &str = "sqlFilter";
+const CORRELATION: &str = "correlationFilter";
+const EXPRESSION: &str = "sqlExpression";
+const PROPERTIES: &str = "properties";
+/// Members that clients write and that have no effect, in lower case.
+const NEUTRAL: [&str; 2] = ["compatibilitylevel", "requirespreprocessing"];
 
 /// Returns the properties of a rule.
 pub fn write(rule: &Rule) -> Value {
@@ -55,7 +66,8 @@ fn written(filter: &Correlation) -> Value {
     members.into()
 }
 
-/// Reads the properties of a rule; `parse` parses its SQL filter. The error is the key and the problem.
+/// Reads the properties of a rule; `parse` parses its SQL filter. The error is the key and the problem: what cannot be read
+/// never counts as absent, because a rule without a filter selects every message.
 pub fn read(
     name: &str,
     written: &Value,
@@ -63,75 +75,171 @@ pub fn read(
     created_at: Timestamp,
 ) -> Result<Rule, (String, String)> {
     check_name(name).map_err(|error| ("name".to_owned(), format!("{name:?} {error}")))?;
-    let member = |name: &str| member(written, name).filter(|value| !value.is_null());
-    let action = match member("action").and_then(expression) {
-        Some(text) => Some(Action::parse(text, Parameters::new()).map_err(|error| {
+    let action = part(written, ACTION)?;
+    let action = action.map_or(Ok(None), |action| expression(ACTION, action))?;
+    let action = action.map(|text| {
+        Action::parse(text, Parameters::new()).map_err(|error| {
             let message = format!("{text:?} is not a valid action: {error}");
-            ("action.sqlExpression".to_owned(), message)
-        })?),
-        None => None,
-    };
-    let is_correlation = match member("filterType").and_then(Value::as_str) {
-        Some(kind) => match kind.to_ascii_lowercase().as_str() {
-            "sqlfilter" => false,
-            "correlationfilter" => true,
-            _ => {
-                let message =
-                    format!("{kind:?} is not allowed; allowed: SqlFilter, CorrelationFilter");
-                return Err(("filterType".to_owned(), message));
-            }
-        },
-        None => member("sqlFilter").is_none() && member("correlationFilter").is_some(),
-    };
-    let filter = match is_correlation {
-        true => correlation(member("correlationFilter"))?,
-        false => match member("sqlFilter").and_then(expression) {
-            Some(text) => sql(text, parse)?,
+            (format!("{ACTION}.{EXPRESSION}"), message)
+        })
+    });
+    let (sql, correlation) = (part(written, SQL)?, part(written, CORRELATION)?);
+    let filter = match is_correlation(written, sql, correlation)? {
+        true => read_properties(correlation)?,
+        false => match sql.map_or(Ok(None), |sql| expression(SQL, sql))? {
+            Some(text) => read_sql(text, parse)?,
             None => Filter::True,
         },
     };
     Ok(Rule {
         name: name.into(),
         filter,
-        action,
+        action: action.transpose()?,
         created_at,
     })
 }
 
-fn sql(
+/// Returns the paths of members of a rule that have no meaning here.
+pub(crate) fn unknown(written: &Value) -> Vec<String> {
+    let mut unknown = Vec::new();
+    let mut add = |above: &str, written: Option<&Value>, is_known: &dyn Fn(&str) -> bool| {
+        let members = written.and_then(Value::as_object).into_iter().flatten();
+        let foreign = members.filter(|(name, _)| !is_known(&name.to_ascii_lowercase()));
+        unknown.extend(foreign.map(|(name, _)| format!("{above}{name}")));
+    };
+    let parts = [KIND, ACTION, SQL, CORRELATION].map(str::to_ascii_lowercase);
+    add("", Some(written), &|name| {
+        parts.iter().any(|own| own == name)
+    });
+    for key in [ACTION, SQL] {
+        add(&format!("{key}."), member(written, key), &|name| {
+            name == "sqlexpression" || NEUTRAL.contains(&name)
+        });
+    }
+    let system = CORRELATION_NAMES.map(str::to_ascii_lowercase);
+    let above = format!("{CORRELATION}.");
+    add(&above, member(written, CORRELATION), &|name| {
+        name == PROPERTIES || NEUTRAL.contains(&name) || system.iter().any(|own| own == name)
+    });
+    unknown
+}
+
+type Refused = (String, String);
+
+/// Returns a member of a rule that must be an object; `None` if it is absent or null.
+fn part<'a>(written: &'a Value, key: &str) -> Result<Option<&'a Value>, Refused> {
+    let part = member(written, key).filter(|part| !part.is_null());
+    match part.filter(|part| !part.is_object()) {
+        None => Ok(part),
+        Some(other) => Err(refused(key, other, "a JSON object")),
+    }
+}
+
+fn refused(key: &str, value: &Value, allowed: &str) -> Refused {
+    let message = format!("{value} is not allowed; allowed: {allowed}");
+    (key.to_owned(), message)
+}
+
+fn is_correlation(
+    written: &Value,
+    sql: Option<&Value>,
+    correlation: Option<&Value>,
+) -> Result<bool, Refused> {
+    let allowed = "SqlFilter, CorrelationFilter";
+    let Some(kind) = member(written, KIND).filter(|kind| !kind.is_null()) else {
+        return Ok(sql.is_none() && correlation.is_some());
+    };
+    let name = kind.as_str().unwrap_or_default().to_ascii_lowercase();
+    match name.as_str() {
+        "correlationfilter" => Ok(true),
+        "sqlfilter" if sql.is_none() && correlation.is_some_and(has_members) => {
+            let message = format!("it is SqlFilter, but the filter is in {CORRELATION}");
+            Err((KIND.to_owned(), message))
+        }
+        "sqlfilter" => Ok(false),
+        _ => Err(refused(KIND, kind, allowed)),
+    }
+}
+
+fn has_members(object: &Value) -> bool {
+    let mut members = object.as_object().into_iter().flatten();
+    members.any(|(_, value)| !value.is_null())
+}
+
+/// Returns the expression of a filter or action; `None` if the object is empty.
+fn expression<'a>(key: &str, written: &'a Value) -> Result<Option<&'a str>, Refused> {
+    let at = || format!("{key}.{EXPRESSION}");
+    let text = match member(written, EXPRESSION) {
+        Some(Value::String(text)) => text,
+        None | Some(Value::Null) => "",
+        Some(other) => return Err(refused(&at(), other, "a text")),
+    };
+    if !text.trim().is_empty() {
+        return Ok(Some(text));
+    }
+    // Python's client writes `requiresPreprocessing` of an action that has no expression.
+    let is_neutral = |name: &str| {
+        let is_expression = name.eq_ignore_ascii_case(EXPRESSION);
+        key == ACTION && (is_expression || NEUTRAL.contains(&&*name.to_ascii_lowercase()))
+    };
+    let mut members = written.as_object().into_iter().flatten();
+    match members.all(|(name, value)| value.is_null() || is_neutral(name)) {
+        true => Ok(None),
+        false => Err((at(), "it is missing or empty".to_owned())),
+    }
+}
+
+fn read_sql(
     text: &str,
     parse: impl FnOnce(&str) -> Result<SqlFilter, SyntaxError>,
-) -> Result<Filter, (String, String)> {
+) -> Result<Filter, Refused> {
     parse(text).map(Filter::Sql).map_err(|error| {
         let message = format!("{text:?} is not a valid SQL filter: {error}");
-        ("sqlFilter.sqlExpression".to_owned(), message)
+        (format!("{SQL}.{EXPRESSION}"), message)
     })
 }
 
-fn correlation(written: Option<&Value>) -> Result<Filter, (String, String)> {
-    let properties = written.and_then(|written| member(written, "properties"));
+fn read_properties(written: Option<&Value>) -> Result<Filter, Refused> {
+    let at = |key: &str| format!("{CORRELATION}.{key}");
+    let properties = written.and_then(|written| member(written, PROPERTIES));
+    if let Some(other) = properties.filter(|own| !own.is_object() && !own.is_null()) {
+        return Err(refused(&at(PROPERTIES), other, "a JSON object"));
+    }
     let mut named = Vec::new();
     let properties = properties.and_then(Value::as_object).into_iter().flatten();
     for (name, value) in properties.filter(|(_, value)| !value.is_null()) {
-        // The service accepts only strings here, and templates contain numbers.
-        let value = value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned);
+        let value = scalar(&at(&format!("{PROPERTIES}.{name}")), value)?;
         named.push((Box::from(name.as_str()), Encoded::from(value.as_str())));
     }
+    let mut wrong = None;
     let correlation = read_correlation(named, |name| {
-        let value = member(written?, &camel_case(name))?.as_str()?;
-        Some(Box::from(value))
+        let key = camel_case(name);
+        let value = member(written?, &key).filter(|value| !value.is_null())?;
+        match scalar(&at(&key), value) {
+            Ok(text) => Some(text.into()),
+            Err(refused) => {
+                wrong.get_or_insert(refused);
+                None
+            }
+        }
     });
+    if let Some(wrong) = wrong {
+        return Err(wrong);
+    }
     if correlation == Correlation::default() {
         let message = "it names no property, so that it would select every message".to_owned();
-        return Err(("correlationFilter".to_owned(), message));
+        return Err((CORRELATION.to_owned(), message));
     }
     Ok(Filter::Correlation(CorrelationFilter::new(correlation)))
 }
 
-/// Returns the expression of a filter or action; `None` if it is empty.
-fn expression(written: &Value) -> Option<&str> {
-    let text = member(written, "sqlExpression")?.as_str()?;
-    (!text.trim().is_empty()).then_some(text)
+/// Returns a property as text: the service accepts only strings here, and templates contain numbers.
+fn scalar(key: &str, value: &Value) -> Result<String, Refused> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => {
+            Err(refused(key, value, "a text, a number, true or false"))
+        }
+    }
 }

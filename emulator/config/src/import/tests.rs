@@ -189,6 +189,104 @@ fn an_unreadable_value_is_reported_with_its_path() {
     );
 }
 
+/// Returns a template of one rule with these properties.
+fn with_rule(properties: Value) -> Value {
+    let resource = |kind: &str, name: &str, properties| {
+        json!({
+            "type": format!("Microsoft.ServiceBus/namespaces{kind}"),
+            "name": name,
+            "properties": properties,
+        })
+    };
+    json!({"resources": [
+        resource("/topics", "n1-name/t", json!({})),
+        resource("/topics/subscriptions", "n1-name/t/s", json!({})),
+        resource("/topics/subscriptions/rules", "n1-name/t/s/r", properties),
+    ]})
+}
+
+#[test]
+fn a_malformed_rule_is_refused_instead_of_selecting_every_message() {
+    for (properties, expected) in [
+        (
+            json!({"sqlFilter": "1=0"}),
+            ".sqlFilter: \"1=0\" is not allowed; allowed: a JSON object",
+        ),
+        (
+            json!({"sqlFilter": {"sqlExpression": 5}}),
+            ".sqlFilter.sqlExpression: 5 is not allowed; allowed: a text",
+        ),
+        (
+            json!({"sqlFilter": {"sqlExpresion": "1=0"}}),
+            ".sqlFilter.sqlExpression: it is missing or empty",
+        ),
+        (
+            json!({"sqlFilter": {"sqlExpression": ""}}),
+            ".sqlFilter.sqlExpression: it is missing or empty",
+        ),
+        (
+            json!({"sqlFilter": {}, "action": ["SET a = 1"]}),
+            ".action: [\"SET a = 1\"] is not allowed; allowed: a JSON object",
+        ),
+        (
+            json!({"action": {"expression": "SET a = 1"}}),
+            ".action.sqlExpression: it is missing or empty",
+        ),
+        (
+            json!({"filterType": 1, "correlationFilter": {"label": "a"}}),
+            ".filterType: 1 is not allowed; allowed: SqlFilter, CorrelationFilter",
+        ),
+        (
+            json!({"filterType": "SqlFilter", "correlationFilter": {"label": "a"}}),
+            ".filterType: it is SqlFilter, but the filter is in correlationFilter",
+        ),
+        (
+            json!({"correlationFilter": {"label": ["a"]}}),
+            ".correlationFilter.label: [\"a\"] is not allowed; allowed: a text, a number, true or false",
+        ),
+        (
+            json!({"correlationFilter": {"label": "a", "properties": "b"}}),
+            ".correlationFilter.properties: \"b\" is not allowed; allowed: a JSON object",
+        ),
+        (json!(7), ": 7 is not allowed; allowed: a JSON object"),
+    ] {
+        let found = problems(&with_rule(properties), &[]);
+        assert_eq!(found, format!("resources[2].properties{expected}"));
+    }
+}
+
+#[test]
+fn unknown_members_of_a_rule_are_noted_and_numbers_are_texts() {
+    let action =
+        json!({"sqlExpression": "SET a = 1", "requiresPreprocessing": false, "parameters": {}});
+    let template = with_rule(json!({
+        "filterType": "CorrelationFilter",
+        "correlationFilter": {"label": 7, "sessionId": true, "subject": "a", "requiresPreprocessing": false},
+        "sqlFilter": {},
+        "action": action,
+        "filter": "1=1",
+    }));
+    let imported = import(&template.to_string(), &given(&[])).unwrap();
+    let mut noted: Vec<&str> = imported
+        .notes
+        .iter()
+        .filter_map(|note| note.path.strip_prefix("resources[2].properties."))
+        .collect();
+    noted.sort_unstable();
+    assert_eq!(
+        noted,
+        ["action.parameters", "correlationFilter.subject", "filter"]
+    );
+    let config = Config::parse(&imported.document.to_string()).unwrap();
+    let rule = &config.namespaces[0].topics[0].subscriptions[0].rules[0];
+    let Filter::Correlation(filter) = &rule.filter else {
+        panic!("{:?}", rule.filter);
+    };
+    let filter = filter.description();
+    assert_eq!(filter.label.as_deref(), Some("7"));
+    assert_eq!(filter.session_id.as_deref(), Some("true"));
+}
+
 #[test]
 fn a_text_that_is_not_a_template_is_refused() {
     let deep = "[".repeat(100_000);
