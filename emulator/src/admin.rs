@@ -52,15 +52,29 @@ const ENTRY: &str = "application/atom+xml;type=entry;charset=utf-8";
 const FEED: &str = "application/atom+xml;type=feed;charset=utf-8";
 const SERVED_BY: &str = "Microsoft-HTTPAPI/2.0";
 
-/// Returns whether a request with a message path is about an entity after all: a queue or topic whose name ends with
-/// `messages`, if the request has an `api-version` of this API and is not a POST, or a subscription or rule, whose paths
-/// have keywords.
-pub(crate) fn is_for(request: &Parts, route: &rest::Route) -> bool {
-    let query = request.uri.query().unwrap_or_default();
-    let is_versioned = request.method != Method::POST && query.contains("api-version");
-    let path = decoded(request.uri.path());
-    route.only_sends() && is_versioned
-        || path.is_ok_and(|path| Route::of(path.trim_matches('/')).has_keyword())
+/// Returns whether a request with a message path is about an entity after all: a subscription or rule, whose paths have
+/// keywords, or, if the request has an `api-version` of this API, a queue or topic whose name is such a path, unless messages
+/// have the operation. A DELETE of the head of messages deletes an entity where there is one, but no queue with messages.
+pub(crate) fn is_for(
+    request: &Parts,
+    route: &rest::Route,
+    namespace: Option<&Arc<Namespace>>,
+) -> bool {
+    let is_versioned = request
+        .uri
+        .query()
+        .is_some_and(|query| query.contains("api-version"));
+    let path = decoded(request.uri.path()).unwrap_or_default();
+    let path = path.trim_matches('/');
+    let is_there = |path: &str| {
+        let entity = namespace.zip(path.parse().ok());
+        entity.is_some_and(|(namespace, path)| namespace.entity(&path).is_some())
+    };
+    let is_deletion = || {
+        let is_delete = request.method == Method::DELETE;
+        is_delete && is_there(path) && !is_there(&route.address.entity)
+    };
+    is_versioned && (!route.has(&request.method) || is_deletion()) || Route::of(path).has_keyword()
 }
 
 /// The state that requests work on.

@@ -227,10 +227,10 @@ async fn serve_other_apis(State(control): State<Control>, request: Request) -> R
         true => (Api::Resources, arm::namespace(&shared, head.uri.path())),
         false => (Api::Service, admin.namespace_of(&head)),
     };
+    let route = Route::of(head.uri.path());
+    let route = route.filter(|route| !admin::is_for(&head, route, namespace.as_ref()));
     let request = Request::from_parts(head.clone(), body);
     let serve = async {
-        let route = Route::of(request.uri().path());
-        let route = route.filter(|route| !admin::is_for(&head, route));
         match route {
             _ if api == Api::Resources => arm::serve(&shared, request).await,
             Some(route) => messages.serve(route, request).await,

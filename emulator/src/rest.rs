@@ -34,6 +34,7 @@ use headers::Content;
 use percent_encoding::percent_decode_str;
 use receive::Waiting;
 use servicebus_broker::ClientId;
+use uuid::Uuid;
 
 use crate::auth::Claim;
 use crate::nodes::{Address, Condition, quote};
@@ -162,9 +163,13 @@ impl Route {
         (!address.entity.is_empty()).then_some(Self { address, target })
     }
 
-    /// Returns whether the route only accepts messages.
-    pub(crate) fn only_sends(&self) -> bool {
-        self.target == Target::Messages
+    /// Returns whether `method` is an operation on messages here; the token of a lock must be one.
+    pub(crate) fn has(&self, method: &Method) -> bool {
+        let is_token = match &self.target {
+            Target::Lock(lock) => Uuid::try_parse(&lock.token).is_ok(),
+            Target::Messages | Target::Head => true,
+        };
+        is_token && self.operation(method).is_ok()
     }
 
     /// Returns the address of the request's entity.

@@ -257,7 +257,13 @@ fn a_refused_administration_request_is_in_the_timeline() {
 #[test]
 fn an_entity_may_have_the_name_of_a_path_of_other_apis() {
     let (_bus, admin) = Bus::with_queues(&["q"]).with_admin();
-    for name in ["health", "metrics", "shop/messages"] {
+    for name in [
+        "health",
+        "metrics",
+        "shop/messages",
+        "shop/messages/head",
+        "shop/messages/x/y",
+    ] {
         let path = format!("/{name}?api-version=2021-05");
         admin.put(&path, &queue("")).expect(201);
         assert_eq!(admin.get(&path).expect(200).value("title"), name);

@@ -53,6 +53,22 @@ fn an_unsupported_method_is_refused_with_the_supported_ones() {
     }
 }
 
+/// Clients of the administration API send its version; some clients of messages do, too.
+#[test]
+fn a_version_in_the_query_does_not_turn_an_operation_on_messages_into_a_deletion() {
+    let (bus, rest) = bus().with_rest();
+    let admin = bus.admin();
+    let version = "?api-version=2021-05";
+    let head = format!("/q/messages/head{version}");
+    admin.put(&head, &queue("")).expect(201);
+    assert_eq!(rest.send("q", &[], "x").status, 201);
+    assert_eq!(rest.ask("DELETE", &head).text(), "x");
+    admin.get(&head).expect(200);
+    let lock = "/q/messages/1/00000000-0000-0000-0000-000000000000";
+    let refused = rest.ask("DELETE", &format!("{lock}{version}"));
+    assert_contains(refused.refusal(404), "lock");
+}
+
 #[test]
 fn each_kind_of_address_refuses_unsupported_operations() {
     let (_bus, rest) = bus().with_rest();
