@@ -21,7 +21,8 @@ use crate::listeners::Listeners;
 use crate::memory::Memory;
 use crate::namespaces::{NamespaceInfo, Namespaces, ServerAddress};
 use crate::options::{DataError, DataOptions, Endpoints, Options, StartError};
-use crate::shared::{ConnectionOptions, ResourceState, Shared};
+use crate::resource_state::ResourceState;
+use crate::shared::{ConnectionOptions, Shared};
 use crate::tls::{Tls, TlsError};
 use crate::traces::Traces;
 use crate::{idle, listen, server};
@@ -293,7 +294,7 @@ fn share(
         memory,
         connection_limit,
         access,
-        resources,
+        Arc::new(resources),
         activity,
     ))
 }
@@ -339,6 +340,7 @@ fn open_stored_namespaces(control: &Control, shared: &Shared) -> Result<(), Star
     }
     let orphans = store.remove_orphans();
     orphans.map_err(|error| damaged(error.to_string()))?;
+    shared.forget_missing_resources();
     let started = store.start(namespaces.failures.clone());
     started.map_err(|source| {
         StartError::Data(DataError::Directory {

@@ -27,6 +27,7 @@ mod namespace;
 mod namespaces;
 mod nodes;
 mod options;
+mod resource_state;
 mod rest;
 mod router;
 mod server;

@@ -1,27 +1,22 @@
 //! The state that all connections of a process share.
-//!
-//! It includes the state of Azure Resource Manager beyond namespaces, entities and rules: management locks and tags.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use servicebus_broker::{IdSource, Tier};
+use servicebus_broker::{EntityPath, IdSource, Tier};
 use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::access::Access;
 use crate::clock::RealClock;
 use crate::connection_limit::ConnectionLimit;
-use crate::durable::{LoadError, Store};
 use crate::listeners::{Listeners, Listening};
 use crate::memory::Memory;
 use crate::namespace::Ids;
 use crate::namespaces::{Namespaces, RemoveError};
+use crate::resource_state::{ResourceState, resource_of};
 use crate::router::ConnectionId;
 use crate::tls::Tls;
 
@@ -36,7 +31,7 @@ pub(crate) struct Shared {
     pub(crate) memory: Arc<Memory>,
     pub(crate) connection_limit: Arc<ConnectionLimit>,
     pub(crate) access: Access,
-    pub(crate) resources: ResourceState,
+    pub(crate) resources: Arc<ResourceState>,
     activity: Option<Arc<AtomicU64>>,
     connections_made: AtomicU32,
     connections: watch::Sender<usize>,
@@ -74,7 +69,7 @@ impl Shared {
         memory: Arc<Memory>,
         connection_limit: Arc<ConnectionLimit>,
         access: Access,
-        resources: ResourceState,
+        resources: Arc<ResourceState>,
         activity: Option<Arc<AtomicU64>>,
     ) -> Self {
         Self {
@@ -118,17 +113,64 @@ impl Shared {
         Counted(self)
     }
 
-    /// Removes a namespace as [`Namespaces::remove`] does, and what Azure Resource Manager was given for it.
+    /// Removes a namespace as [`Namespaces::remove`] does, and what Azure Resource Manager was given for it. This is stored
+    /// first: after a kill in between the namespace is still there.
     pub(crate) fn remove_namespace(&self, name: &str) -> Result<Option<Listening>, RemoveError> {
-        let mut given = None;
-        let listening = self.namespaces.remove(name, || {
+        self.namespaces.remove(name, || {
             let name = name.to_ascii_lowercase();
-            given = self.resources.described.lock().remove(&name);
-        })?;
-        if given.is_some() {
-            self.resources.keep();
+            let described = self.resources.described.lock().remove(&name);
+            if self.resources.forget_locks(&name) || described.is_some() {
+                self.resources.keep();
+            }
+        })
+    }
+
+    /// Lets the locks of a scope end with its entity, if it is in one; returns whether its namespace and entity exist.
+    pub(crate) fn tie_locks(&self, scope: &str) -> bool {
+        let scope = scope.to_ascii_lowercase();
+        let parts: Vec<&str> = match resource_of(&scope) {
+            Some(resource) => resource.split('/').collect(),
+            // Of a subscription or a group.
+            None => return true,
+        };
+        let Some(namespace) = self.namespaces.named(parts[0]) else {
+            return false;
+        };
+        let (depth, subscription) = match parts[..] {
+            [_, "topics", _, "subscriptions", name, ..] => (5, Some(name)),
+            [_, "queues" | "topics", _, ..] => (3, None),
+            _ => return true,
+        };
+        let above = parts[2].replace('~', "/").parse::<EntityPath>().ok();
+        let path = above.and_then(|above| match subscription {
+            Some(name) => above.subscription(name).ok(),
+            None => Some(above),
+        });
+        let entity = || namespace.entity(path.as_ref()?);
+        let Some(found) = entity() else {
+            return false;
+        };
+        found.tie_locks(&self.resources, parts[..depth].join("/"));
+        // It may have been removed meanwhile.
+        entity().is_some_and(|now| Arc::ptr_eq(&now, &found))
+    }
+
+    /// Removes the stored locks and tags of resources that do not exist: those that `--prune` has removed, for example.
+    pub(crate) fn forget_missing_resources(&self) {
+        let resources = &self.resources;
+        let names = self.namespaces.names();
+        let names = BTreeSet::from_iter(names.iter().map(|name| name.to_ascii_lowercase()));
+        let scopes = resources.scopes();
+        let missing = scopes.into_iter().filter(|scope| !self.tie_locks(scope));
+        let missing = BTreeSet::from_iter(missing);
+        let mut described = resources.described.lock();
+        let before = described.len();
+        described.retain(|name, _| names.contains(name));
+        let is_changed = described.len() < before;
+        drop(described);
+        if resources.retain_locks(|scope| !missing.contains(scope)) || is_changed {
+            resources.keep();
         }
-        Ok(listening)
     }
 
     /// Returns the number of a new connection.
@@ -158,56 +200,4 @@ impl Drop for Counted<'_> {
     fn drop(&mut self) {
         self.0.connections.send_modify(|open| *open -= 1);
     }
-}
-
-/// The Resource Manager state of all namespaces.
-#[derive(Debug, Default)]
-pub(crate) struct ResourceState {
-    /// By their ids in lower case.
-    pub(crate) locks: Mutex<BTreeMap<String, ManagementLock>>,
-    /// Locations and tags of namespaces, by lower-case name. Locked after [`Namespaces::served`].
-    pub(crate) described: Mutex<BTreeMap<String, Value>>,
-    /// The data directory, if any.
-    store: Option<Arc<Store>>,
-}
-
-impl ResourceState {
-    /// Loads the stored state; later changes are stored too. Fails if the stored state is damaged.
-    pub(crate) fn kept(store: Arc<Store>) -> Result<Self, LoadError> {
-        let kept = store.resources()?;
-        let read = kept
-            .map(|row| serde_json::from_slice::<ResourceRow>(&row))
-            .transpose();
-        let read = read.map_err(|error| LoadError::Damaged(error.to_string()))?;
-        let (locks, described) = read.unwrap_or_default();
-        Ok(Self {
-            locks: Mutex::new(locks),
-            described: Mutex::new(described),
-            store: Some(store),
-        })
-    }
-
-    /// Stores the current state.
-    pub(crate) fn keep(&self) {
-        let Some(store) = &self.store else {
-            return;
-        };
-        // Both locks are held until the state is appended, so that an older state never follows a newer one.
-        let (locks, described) = (self.locks.lock(), self.described.lock());
-        let row = serde_json::to_vec(&(&*locks, &*described));
-        store.append_resources(row.unwrap_or_default());
-    }
-}
-
-/// Locks and descriptions as a row of the store.
-type ResourceRow = (BTreeMap<String, ManagementLock>, BTreeMap<String, Value>);
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct ManagementLock {
-    pub(crate) id: String,
-    /// The id of the locked resource, in lower case.
-    pub(crate) scope: String,
-    pub(crate) name: String,
-    pub(crate) is_read_only: bool,
-    pub(crate) notes: Option<String>,
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Refusal, member, object};
-use crate::shared::{ManagementLock, ResourceState};
+use crate::resource_state::{ManagementLock, ResourceState, is_within};
 use axum::http::StatusCode;
 
 const MAX_LOCKS: usize = 1_000;
@@ -118,12 +118,6 @@ impl ResourceState {
 
 fn lock_id(scope: &str, name: &str) -> String {
     format!("{scope}/providers/Microsoft.Authorization/locks/{name}")
-}
-
-/// Returns whether an id is that of a scope, or below it.
-fn is_within(id: &str, scope: &str) -> bool {
-    let rest = id.strip_prefix(scope);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use axum::http::{Method, StatusCode};
 use serde_json::Value;
 
 use super::call::{Call, NAMESPACE};
-use super::entities::method_not_allowed;
+use super::entities::{method_not_allowed, not_found};
 use super::namespaces::PUBLIC_ACCESS;
 use super::{Answer, Refusal, object};
 
@@ -176,7 +176,13 @@ impl Call<'_> {
             }
             ("PUT", [name]) => {
                 Box::pin(self.check_scope_exists(at)).await?;
-                state.put_lock(&scope, name, &self.body).map(Answer::ok)
+                let shown = state.put_lock(&scope, name, &self.body)?;
+                if self.shared.tie_locks(&scope) {
+                    return Ok(Answer::ok(shown));
+                }
+                // The resource was removed meanwhile.
+                state.delete_lock(&scope, name);
+                Err(not_found(&scope))
             }
             ("DELETE", [name]) => Ok(Answer::deleted(state.delete_lock(&scope, name))),
             _ => Err(self.unsupported()),

@@ -4,8 +4,8 @@
 //! it arrived until its outcome is in the socket, as its sender sees it. Settled sends, sends over HTTP and scheduled ones
 //! do not count.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, MutexGuard};
 use servicebus_broker::filter::Rule;
@@ -18,6 +18,7 @@ use super::Namespace;
 use super::metadata::EntityMetadata;
 use crate::blocking::{self, run_blocking};
 use crate::lock_order::{Ordered, Rank, take};
+use crate::resource_state::{ResourceState, TiedLocks};
 
 /// Maximum number of queues and topics of a namespace (semantics §1).
 const MAX_ENTITIES: usize = 10_000;
@@ -31,6 +32,8 @@ pub(crate) struct SharedEntity {
     entity: Mutex<Entity>,
     metadata: Mutex<EntityMetadata>,
     deleted: AtomicBool,
+    /// The management locks that end with it.
+    tied_locks: OnceLock<Box<TiedLocks>>,
     /// Sends that wait for their outcome.
     pub(crate) sends: Sends,
 }
@@ -44,6 +47,7 @@ impl SharedEntity {
             entity: Mutex::new(entity),
             metadata: Mutex::new(metadata),
             deleted: AtomicBool::new(false),
+            tied_locks: OnceLock::new(),
             sends: Sends::default(),
         }
     }
@@ -64,6 +68,14 @@ impl SharedEntity {
         self.deleted.load(Ordering::Acquire)
     }
 
+    /// Lets the management locks at and below this `resource` end with the entity.
+    pub(crate) fn tie_locks(&self, state: &Arc<ResourceState>, resource: String) {
+        self.tied_locks.get_or_init(|| {
+            let state = Arc::clone(state);
+            Box::new(TiedLocks { state, resource })
+        });
+    }
+
     /// Returns the error of a broken entity.
     pub(crate) fn broken(&self) -> Option<SendError> {
         self.lock().check_not_broken().err()
@@ -81,6 +93,9 @@ impl EntityCell for SharedEntity {
 
     fn on_removed(&self) {
         self.deleted.store(true, Ordering::Release);
+        if let Some(tied) = self.tied_locks.get() {
+            tied.end();
+        }
     }
 }
 

@@ -1,8 +1,8 @@
-//! Values that Azure Resource Manager has or writes in a form of its own.
+//! Values that Azure Resource Manager has or writes in a form of its own, and how long its management locks last.
 
 use serde_json::json;
 
-use super::{GROUP, Manager, VERSION, refused};
+use super::{GROUP, Manager, NAMESPACE, SUBSCRIPTION, VERSION, refused};
 use crate::support::*;
 
 const RULES: &str = "/topics/t/subscriptions/s/rules";
@@ -45,6 +45,32 @@ fn a_correlation_property_with_a_null_value_is_refused() {
     let body = Some(json!({"properties": filter}));
     let refusal = refused(manager.ask("PUT", &format!("{RULES}/r"), body));
     assert_eq!(refusal, (400, "MessagingGatewayBadRequest".to_owned()));
+}
+
+#[test]
+fn arm_refuses_a_rule_whose_filter_cannot_be_read() {
+    let manager = with_subscription();
+    for filter in [
+        json!({"sqlFilter": "1=0"}),
+        json!({"sqlFilter": {"sqlExpression": 5}}),
+        json!({"sqlFilter": {"expression": "1=0"}}),
+        json!({"correlationFilter": [], "filterType": "CorrelationFilter"}),
+    ] {
+        let body = Some(json!({"properties": filter}));
+        let refusal = refused(manager.ask("PUT", &format!("{RULES}/r"), body));
+        assert_eq!(refusal, (400, "MessagingGatewayBadRequest".to_owned()));
+    }
+    let filter =
+        json!({"correlationFilter": {"label": 7}, "action": {"requiresPreprocessing": true}});
+    let shown = manager.put(&format!("{RULES}/r"), filter);
+    assert_eq!(shown["properties"]["correlationFilter"]["label"], "7");
+}
+
+#[test]
+fn a_size_that_standard_has_is_accepted_as_text() {
+    let manager = Manager::with_queues(&["q"]);
+    let shown = manager.put("/queues/q", json!({"maxMessageSizeInKilobytes": "256"}));
+    assert_eq!(shown["properties"]["maxMessageSizeInKilobytes"], 256);
 }
 
 #[test]
@@ -138,4 +164,47 @@ fn a_refusal_repeats_only_the_ends_of_a_long_value() {
     assert!(text.len() <= 2051, "{} bytes", text.len());
     assert_contains(text, "'maxDeliveryCount' of 'q': \"éé");
     assert_contains(text, "éé\" is not allowed; allowed: ");
+}
+
+#[test]
+fn a_management_lock_ends_with_its_resource() {
+    let manager = Manager::with_queues(&["a/q"]);
+    manager.put("/topics/t", json!({}));
+    manager.put(
+        "/topics/t/subscriptions/s",
+        json!({"autoDeleteOnIdle": "PT5M"}),
+    );
+    let second = format!("{GROUP}/providers/Microsoft.ServiceBus/namespaces/second");
+    let (status, _) = manager.at("PUT", &format!("{second}?{VERSION}"), Some(json!({})));
+    assert_eq!(status, 200);
+    let first = format!("{GROUP}/{NAMESPACE}");
+    let locks = "/providers/Microsoft.Authorization/locks";
+    let lock = |scope: &str| {
+        let body = json!({"properties": {"level": "ReadOnly"}});
+        let path = format!("{scope}{locks}/l?{VERSION}");
+        let (status, made) = manager.at("PUT", &path, Some(body));
+        assert_eq!(status, 200, "{scope}: {made}");
+    };
+    let locked = || {
+        let (_, list) = manager.at("GET", &format!("{SUBSCRIPTION}{locks}?{VERSION}"), None);
+        list["value"].as_array().unwrap().len()
+    };
+    lock(&format!("{first}/queues/A~q"));
+    lock(&format!("{first}/topics/t"));
+    lock(&format!("{first}/topics/t/subscriptions/s/rules/$Default"));
+    lock(&second);
+    lock(&format!(
+        "{second}/authorizationRules/RootManageSharedAccessKey-second"
+    ));
+    lock(&first);
+    assert_eq!(locked(), 6);
+    manager.0.admin().delete("/a/q").expect(200);
+    assert_eq!(locked(), 5);
+    manager.0.http.advance(301.0);
+    assert_eq!(locked(), 4, "that of the idle subscription");
+    manager.0.admin().delete("/t").expect(200);
+    assert_eq!(locked(), 3);
+    let own = "/$emulator/v1/namespaces/second";
+    assert_eq!(manager.0.http.delete(own).status, 204);
+    assert_eq!(locked(), 1, "that of the other namespace");
 }

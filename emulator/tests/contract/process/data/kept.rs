@@ -80,7 +80,7 @@ fn what_an_administrator_wrote_survives_a_kill_as_it_is_shown() {
     const SHOWN: &str = "<EnableBatchedOperations>false</EnableBatchedOperations>\
         <UserMetadata>mine</UserMetadata><SupportOrdering>false</SupportOrdering>";
     const RULES: &str = "/t/Subscriptions/s/Rules";
-    let directory = Directory::new();
+    let directory = Directory::unused();
     let file = TemporaryFile::new(&queues("", &[("q", "")]));
     let admin = |process: &Process| {
         let token = sas::sign("sb://localhost/", &Key::well_known(), in_an_hour());
@@ -131,6 +131,29 @@ fn what_an_administrator_wrote_survives_a_kill_as_it_is_shown() {
     kill(process);
     let process = directory.start_with(&file);
     assert_eq!(shown(&admin(&process)), before);
+}
+
+#[test]
+fn management_locks_and_tags_of_pruned_resources_are_removed() {
+    let directory = Directory::unused();
+    let process = directory.start();
+    let namespace = "providers/Microsoft.ServiceBus/namespaces/second";
+    let queue = "providers/Microsoft.ServiceBus/namespaces/sbemulatorns/queues/pruned";
+    let create = |process: &Process| {
+        manage(process, "PUT", namespace, Some(json!({})));
+        manage(process, "PUT", queue, Some(json!({})));
+    };
+    create(&process);
+    let level = json!({"properties": {"level": "ReadOnly"}});
+    for scope in [namespace, queue] {
+        let lock = format!("{scope}/providers/Microsoft.Authorization/locks/l");
+        manage(&process, "PUT", &lock, Some(level.clone()));
+    }
+    kill(process);
+    let process = Process::start(&["--data", directory.path(), "--prune"]);
+    create(&process);
+    let locks = "providers/Microsoft.Authorization/locks";
+    assert_eq!(manage(&process, "GET", locks, None)["value"], json!([]));
 }
 
 /// As in a container, where the user has no cache directory.
