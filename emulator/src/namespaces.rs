@@ -17,7 +17,7 @@ use servicebus_config::{AMQP_PORT, AMQPS_PORT};
 use thiserror::Error;
 use tokio::task::JoinSet;
 
-use crate::auth::{Claims, ConnectionString, Jwt, Key, TokenCheck, sas};
+use crate::auth::{Claims, ConnectionString, Jwt, Key, TokenCheck, sas, verify_plain};
 use crate::clock::RealClock;
 use crate::config::words::word;
 use crate::config::{Address, NamespaceConfig, words};
@@ -378,15 +378,17 @@ impl Namespaces {
         self.served().of_host(host)
     }
 
-    /// Finds the namespace by the key name in a SASL PLAIN response.
+    /// Finds the namespace by the key in a SASL PLAIN response.
     pub(crate) fn of_plain(&self, response: &[u8]) -> Option<Arc<Namespace>> {
         let name = response.split(|&byte| byte == 0).nth(1)?;
-        self.of_key(str::from_utf8(name).ok()?)
+        let is_used = |keys: &[Key]| verify_plain(response, keys).is_ok();
+        self.of_key(str::from_utf8(name).ok()?, &is_used)
     }
 
-    /// Finds the namespace by the key name in a shared access signature.
+    /// Finds the namespace by the key of a shared access signature, which may have expired.
     pub(crate) fn of_token(&self, token: &str) -> Option<Arc<Namespace>> {
-        self.of_key(&sas::claimed_key_name(token)?)
+        let is_used = |keys: &[Key]| sas::verify(token, keys, i64::MIN).is_ok();
+        self.of_key(&sas::claimed_key_name(token)?, &is_used)
     }
 
     /// Returns whether a host name leads to a namespace.
@@ -402,13 +404,26 @@ impl Namespaces {
             || in_service.is_some_and(|name| served.named(name).is_some())
     }
 
-    fn of_key(&self, name: &str) -> Option<Arc<Namespace>> {
+    /// Finds the namespace that has the key of this name that is used; if no key is, that of a key of the name. A declared
+    /// name belongs to one namespace, but keys that were added later may repeat names of other namespaces.
+    fn of_key(&self, name: &str, is_used: &dyn Fn(&[Key]) -> bool) -> Option<Arc<Namespace>> {
         let served = self.served();
-        if let Some(number) = served.keys.get(name) {
-            return served.get(number);
+        let declared = served.keys.get(name).and_then(|number| served.get(number));
+        if let Some(declared) = declared.as_ref().filter(|own| is_used(&own.config.keys)) {
+            return Some(Arc::clone(declared));
         }
-        let mut all = served.all.values().map(|entry| &entry.namespace);
-        all.find(|namespace| namespace.has_added_key(name)).cloned()
+        let all = served.all.values().map(|entry| &entry.namespace);
+        let all = Vec::from_iter(all.cloned());
+        drop(served);
+        let mut first = declared;
+        for namespace in all {
+            let keys = namespace.added_keys(name);
+            if is_used(&keys) {
+                return Some(namespace);
+            }
+            first = first.or_else(|| (!keys.is_empty()).then_some(namespace));
+        }
+        first
     }
 }
 

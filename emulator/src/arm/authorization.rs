@@ -115,9 +115,10 @@ impl Call<'_> {
                 "'rights' must name at least one of Send, Listen and Manage, and with Manage all of them.",
             ));
         }
-        if name.encode_utf16().count() > MAX_NAME || name.contains(char::is_whitespace) {
+        if found.is_none() && !AuthorizationRule::is_name(name, MAX_NAME) {
             return Err(bad_request(&format!(
-                "The name '{name}' must have 1 to {MAX_NAME} characters and no white space."
+                "The name '{name}' is not allowed; allowed: 1 to {MAX_NAME} {}.",
+                AuthorizationRule::NAMES
             )));
         }
         let claims: Claims = claims.into_iter().collect();

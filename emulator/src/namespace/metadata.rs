@@ -112,6 +112,18 @@ impl EntityMetadata {
 impl AuthorizationRule {
     /// Length of a key: that of 32 bytes in base64 (observed 31).
     pub(crate) const KEY_CHARACTERS: usize = 44;
+    /// The legal names, besides their length, as errors state them.
+    pub(crate) const NAMES: &str =
+        "letters, digits, '.', '-' and '_', with a letter or digit at both ends";
+
+    /// Returns whether a rule may have this name of at most `most` characters: it stands in connection strings and paths.
+    pub(crate) fn is_name(name: &str, most: usize) -> bool {
+        let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+        let mut ends = [name.bytes().next(), name.bytes().next_back()].into_iter();
+        name.len() <= most
+            && name.bytes().all(is_legal)
+            && ends.all(|end| end.is_some_and(|end| end.is_ascii_alphanumeric()))
+    }
 
     /// Returns both keys.
     pub(crate) fn keys(&self) -> impl Iterator<Item = Key> {
@@ -158,10 +170,17 @@ impl Namespace {
         })
     }
 
-    /// Returns whether a key of this name was added to those of the configuration.
-    pub(crate) fn has_added_key(&self, name: &str) -> bool {
-        let added = self.added_rules.lock();
-        added.iter().any(|rule| rule.key_name == name)
+    /// Returns the keys of this name that the namespace and its entities have besides those of the configuration.
+    pub(crate) fn added_keys(&self, name: &str) -> Vec<Key> {
+        let keys_of = |rules: &[AuthorizationRule]| -> Vec<Key> {
+            let named = rules.iter().filter(|rule| rule.key_name == name);
+            named.flat_map(AuthorizationRule::keys).collect()
+        };
+        let mut keys = keys_of(&self.added_rules.lock());
+        for entity in self.entities() {
+            keys.extend(entity.metadata(|metadata| keys_of(metadata.authorization_rules())));
+        }
+        keys
     }
 
     /// Returns the names of all keys of the namespace and its entities.

@@ -72,14 +72,14 @@ fn read_rule(
     }
     let text = |name| element.part(name).map_or("", |part| part.text.trim());
     let key_name = text("KeyName");
-    let length = key_name.encode_utf16().count();
-    if !(1..=MAX_KEY_NAME).contains(&length) || key_name.chars().any(char::is_whitespace) {
+    let before = before.iter().find(|rule| rule.key_name == key_name);
+    if before.is_none() && !AuthorizationRule::is_name(key_name, MAX_KEY_NAME) {
         let text = format!(
-            "The name of an authorization rule must have 1 to {MAX_KEY_NAME} characters and no white space."
+            "The name of an authorization rule must have 1 to {MAX_KEY_NAME} {}.",
+            AuthorizationRule::NAMES
         );
         return Err(ServiceError::parameter(text, "KeyName", key_name));
     }
-    let before = before.iter().find(|rule| rule.key_name == key_name);
     let instant = |name| match text(name) {
         "" => Ok(None),
         given if Instant::read(given).is_some() => Ok(Some(given.into())),

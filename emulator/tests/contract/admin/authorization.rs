@@ -212,9 +212,14 @@ fn authorization_rules_of_an_entity_are_validated() {
         ),
         (
             authorization_rule("", &["Send"], ""),
-            "must have 1 to 256 characters",
+            "must have 1 to 256 letters",
         ),
-        (authorization_rule("a b", &["Send"], ""), "no white space"),
+        (
+            authorization_rule("a b", &["Send"], ""),
+            "must have 1 to 256 letters, digits, '.', '-' and '_', with a letter or digit at both ends",
+        ),
+        (authorization_rule("a;b", &["Send"], ""), "1 to 256 letters"),
+        (authorization_rule("-x", &["Send"], ""), "1 to 256 letters"),
         (
             authorization_rule("k", &["Send"], "<PrimaryKey>short</PrimaryKey>"),
             "A key must have 44 characters",

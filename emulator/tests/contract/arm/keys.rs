@@ -243,6 +243,75 @@ fn the_arm_and_jwt_settings_of_a_namespace_apply_to_arm_requests() {
     }
 }
 
+/// The keys of `listKeys`, with the namespace that each belongs to.
+#[test]
+fn the_connection_strings_of_list_keys_work_with_several_namespaces() {
+    let manager = Manager::with_queues(&["q"]);
+    let rights = json!({"properties": {"rights": ["Send", "Listen"]}});
+    let mut strings = Vec::new();
+    for name in ["first", "second"] {
+        let at = |below: &str| {
+            let namespace = format!("{GROUP}/providers/Microsoft.ServiceBus/namespaces/{name}");
+            format!("{namespace}{below}?{VERSION}")
+        };
+        for (below, body) in [("", json!({})), ("/queues/q", json!({}))] {
+            assert_eq!(manager.at("PUT", &at(below), Some(body)).0, 200);
+        }
+        // Both have the first key, and the entity's of the second has a name of the first.
+        for below in [
+            "/authorizationRules/app",
+            "/queues/q/authorizationRules/own",
+            "/queues/q/authorizationRules/RootManageSharedAccessKey",
+        ] {
+            let (status, _) = manager.at("PUT", &at(below), Some(rights.clone()));
+            assert_eq!(status, 200, "{below}");
+            let (_, keys) = manager.at("POST", &at(&format!("{below}/listKeys")), None);
+            strings.push((name, keys));
+        }
+    }
+    for (name, keys) in &strings {
+        for kind in ["primaryKey", "secondaryKey"] {
+            let key = Key {
+                name: keys["keyName"].as_str().unwrap().to_owned(),
+                key: keys[kind].as_str().unwrap().to_owned(),
+                claims: Claims::SEND,
+            };
+            let token = sas::sign("sb://localhost/q", &key, in_an_hour());
+            let mut peer = manager.0.unauthenticated_client();
+            let reply = peer.put_token("sb://localhost/q", &token);
+            assert_eq!(reply.cbs_status(), 202, "{name} {keys}: {}", reply.text());
+            peer.send_to("q", &Message::new("m"));
+            let headers = [("Authorization", &*token)];
+            let (status, _) = manager.sent("POST", "/q/messages", &headers, Some("m"));
+            assert_eq!(status, 201, "{name} {keys}");
+        }
+    }
+    for (name, held) in [("first", 12), ("second", 12)] {
+        let path = format!("/$emulator/v1/namespaces/{name}/counts?entity=q");
+        assert_eq!(manager.0.http.get(&path).ok()["active"], held, "{name}");
+    }
+}
+
+#[test]
+fn the_name_of_an_authorization_rule_must_fit_into_a_connection_string() {
+    let manager = Manager::with_queues(&["q"]);
+    let body = json!({"properties": {"rights": ["Send"]}});
+    let put = |name: &str| {
+        let below = format!("/queues/q/authorizationRules/{name}");
+        manager.ask("PUT", &below, Some(body.clone()))
+    };
+    let long = "x".repeat(51);
+    for name in ["a;b=c", "a%2Fb", "-x", "x.", "a%00b", "%C3%A4", &long] {
+        let (status, refusal) = put(name);
+        assert_eq!(status, 400, "{name}: {refusal}");
+        let text = refusal["error"]["message"].as_str().unwrap();
+        assert_contains(text, "is not allowed; allowed: 1 to 50 letters, digits,");
+    }
+    for name in ["RootManageSharedAccessKey", "a.b-c_1", &long[1..]] {
+        assert_eq!(put(name).0, 200, "{name}");
+    }
+}
+
 #[test]
 fn a_form_without_an_end_and_one_that_is_too_large_are_told_apart() {
     let manager = Manager::with_queues(&[]);
