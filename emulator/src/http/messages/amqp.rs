@@ -91,7 +91,7 @@ pub(crate) fn encode(message: &AmqpMessage) -> Result<Vec<u8>, MessageProblem> {
     let mut out = Vec::new();
     for (index, wanted) in wanted.into_iter().enumerate() {
         match wanted {
-            _ if *wanted == original.shown[index] => {
+            _ if value::is_same(wanted.as_ref(), original.shown[index].as_ref()) => {
                 out.extend_from_slice(&original.encoded[index]);
             }
             None | Some(Value::Null) => {}

@@ -26,6 +26,8 @@ fn every_type_of_value_converts_from_and_to_json() {
         json!({"double": 1.25}),
         json!({"double": "NaN"}),
         json!({"double": "-inf"}),
+        json!({"double": "-0"}),
+        json!({"float": "-0"}),
         json!({"timestamp": -1}),
         json!({"char": "é"}),
         json!({"uuid": "00000000-0000-0000-0000-00000000000a"}),
@@ -112,6 +114,25 @@ fn an_unchanged_section_keeps_its_encoding() {
     let fresh = encode(&without).expect("a message");
     assert_ne!(fresh, encoded);
     assert_eq!(to_json(&fresh).expect("it decodes"), without);
+}
+
+#[test]
+fn numbers_as_javascript_writes_them_keep_the_encoding_of_their_section() {
+    // A whole double, and a text with four bytes of length.
+    let mut encoded = b"\x00\x53\x74\xc1\x16\x04\xa1\x01d\x82\x40\x24\0\0\0\0\0\0".to_vec();
+    encoded.extend(b"\xa1\x01t\xb1\0\0\0\x01v");
+    let mut message = editable(encoded.clone()).expect("it decodes");
+    let shown = json!({"d": {"double": 10.0}, "t": "v"});
+    assert_eq!(message.application_properties, Some(shown));
+    message.application_properties = Some(json!({"d": {"double": 10}, "t": "v"}));
+    assert_eq!(encode(&message), Ok(encoded.clone()));
+    for other in [
+        json!({"d": {"long": 10}, "t": "v"}),
+        json!({"d": {"double": 11}, "t": "v"}),
+    ] {
+        message.application_properties = Some(other);
+        assert_ne!(encode(&message), Ok(encoded.clone()));
+    }
 }
 
 #[test]

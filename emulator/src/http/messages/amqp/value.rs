@@ -22,9 +22,10 @@ pub(crate) fn to_json(encoded: &[u8], plain: &str) -> Result<Value, DecodeError>
         Amqp::Unsigned(number) => whole(number.into()),
         Amqp::Signed(number) => whole(number.into()),
         Amqp::Timestamp(milliseconds) => whole(milliseconds.into()),
+        // JavaScript would write -0.0 as 0.
         Amqp::Float(number) => match Number::from_f64(number) {
-            Some(number) => number.into(),
-            None => number.to_string().into(),
+            Some(shown) if number != 0.0 || number.is_sign_positive() => shown.into(),
+            _ => number.to_string().into(),
         },
         Amqp::Uuid(uuid) => uuid.to_string().into(),
         Amqp::Binary(bytes) => BASE64_STANDARD.encode(bytes).into(),
@@ -112,6 +113,30 @@ fn other(code: u8, encoded: &[u8]) -> Result<Value, DecodeError> {
 
 fn raw(encoded: &[u8]) -> Value {
     object("encoded", BASE64_STANDARD.encode(encoded).into())
+}
+
+/// Returns whether two JSON values are the same value of AMQP: JavaScript writes 10.0 as 10, which differs in `{"double":10}`
+/// for serde_json alone.
+pub(crate) fn is_same(one: Option<&Value>, other: Option<&Value>) -> bool {
+    match (one, other) {
+        (Some(Value::Array(one)), Some(Value::Array(other))) => {
+            let mut pairs = one.iter().zip(other);
+            one.len() == other.len() && pairs.all(|(one, other)| is_same(Some(one), Some(other)))
+        }
+        (Some(Value::Object(one)), Some(Value::Object(other))) => {
+            let is_float = one.len() == 1;
+            let is_same = |(name, own): (&String, &Value)| match (own, other.get(name)) {
+                (Value::Number(own), Some(Value::Number(number)))
+                    if is_float && matches!(name.as_str(), "float" | "double") =>
+                {
+                    own.as_f64() == number.as_f64()
+                }
+                (own, number) => number.is_some() && is_same(Some(own), number),
+            };
+            one.len() == other.len() && one.iter().all(is_same)
+        }
+        (one, other) => one == other,
+    }
 }
 
 /// Appends the value of a JSON value.
