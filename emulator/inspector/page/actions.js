@@ -5,7 +5,7 @@ import { navigate } from "./route.js";
 import { useRequest } from "./request.js";
 import { bytes, count, splitAddress, utf8 } from "./format.js";
 import { html } from "./html.js";
-import { parseExact } from "./json.js";
+import { parseTyped } from "./json.js";
 import { Confirm, Dialog } from "./components.js";
 import { findMessages } from "./search.js";
 import { namespace, notice, perform, request, showErrors, source } from "./state.js";
@@ -98,13 +98,13 @@ export function ResubmitDialog({ path, content, close }) {
   const send = async () => {
     let edited;
     try {
-      edited = parseExact(text);
+      edited = parseTyped(text);
     } catch (error) {
       setError(`The message is not valid: ${/** @type {Error} */ (error).message}`);
       return;
     }
     const numbers = [content.summary.sequence_number];
-    const body = { entity: path, numbers, to: to === entity ? undefined : to, edit: mergePatch(withTextBody(message), edited), keep_original: !subQueue };
+    const body = { entity: path, numbers, to: subQueue && to === entity ? undefined : to, edit: changes(withTextBody(message), edited), keep_original: !subQueue };
     if (await perform(resultNotice("Resubmitted"), () => request("POST", "/messages/resubmit", { body }))) {
       close();
       if (subQueue) navigate({ namespace: namespace.value, entity, subQueue });
@@ -150,16 +150,18 @@ function withTextBody(message) {
   return text === null ? message : { ...message, body: { text } };
 }
 
-/** Returns the JSON merge patch (RFC 7386) that turns one value into another. @param {any} from @param {any} to @returns {any} */
-function mergePatch(from, to) {
-  if (!isObject(from) || !isObject(to)) return to;
-  /** @type {Record<string, any>} */
-  const changes = {};
-  for (const key of Object.keys(from)) if (!(key in to)) changes[key] = null;
-  for (const [key, value] of Object.entries(to)) {
-    if (JSON.stringify(from[key]) !== JSON.stringify(value)) changes[key] = mergePatch(from[key], value);
-  }
-  return changes;
+/** Returns the changes of a message as the control API merges them: changed members of sections, and a changed body, as a whole. @param {any} from @param {any} to @returns {any} */
+function changes(from, to) {
+  if (!isObject(to)) return to;
+  const section = (/** @type {any} */ before, /** @type {any} */ after, /** @type {string} */ name) =>
+    name !== "body" && isObject(before) && isObject(after) ? changed(before, after, (_, member) => member) : after;
+  return changed(from, to, section);
+}
+
+/** Returns the members that differ; null for those that are missing. @param {any} from @param {any} to @param {(before: any, after: any, name: string) => any} change */
+function changed(from, to, change) {
+  const names = Object.keys({ ...from, ...to }).filter((name) => JSON.stringify(from[name]) !== JSON.stringify(to[name]));
+  return Object.fromEntries(names.map((name) => [name, change(from[name], to[name] ?? null, name)]));
 }
 
 /** @param {any} value */
@@ -180,7 +182,7 @@ export function Send({ path }) {
     /** @type {any} */
     const message = { body: { text: field("body") ?? "" }, properties: { message_id: field("id"), subject: field("subject"), content_type: field("type"), group_id: field("session") } };
     try {
-      if (field("properties")) message.application_properties = parseExact(field("properties") ?? "{}");
+      if (field("properties")) message.application_properties = parseTyped(field("properties") ?? "{}");
     } catch (error) {
       notice.value = { text: `The application properties are not valid: ${/** @type {Error} */ (error).message}`, bad: true };
       return;

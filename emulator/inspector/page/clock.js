@@ -1,7 +1,7 @@
 // The clock of the namespace: its time, the next due event, and controls.
 
 import { useState } from "preact/hooks";
-import { instant, span } from "./format.js";
+import { instant, span, splitAddress } from "./format.js";
 import { html } from "./html.js";
 import { Link, useNow } from "./components.js";
 import { perform, request, lastChange, source } from "./state.js";
@@ -45,7 +45,8 @@ export function ClockBar() {
 /** The next due event: `lock end of 17 in orders in 42 s`. @param {{due: any, now: number}} props */
 export function Due({ due, now }) {
   const what = String(due.kind).replaceAll("-", " ");
+  const [entity, subQueue] = splitAddress(due.entity ?? "");
   const message = due.sequence_number !== undefined && due.sequence_number !== null && due.entity;
-  return html`${what}${message && html` of <${Link} to=${{ entity: due.entity, tab: "messages", item: String(due.sequence_number) }}>${due.sequence_number}<//>`}
+  return html`${what}${message && html` of <${Link} to=${{ entity, subQueue, tab: "messages", item: String(due.sequence_number) }}>${due.sequence_number}<//>`}
     ${due.entity && html` in ${due.entity}`} in ${span(Math.max(0, (Date.parse(due.at) - now) / 1000))}`;
 }

@@ -28,7 +28,8 @@ export function Entity() {
   const found = useRequest("/entities", { contains: entity, limit: 1000 }, { load: find });
   const row = found.data?.row;
   if (found.data && !row) return html`<p class="bad" role="alert">There is no entity ${entity} in namespace ${namespace.value}.</p>`;
-  const tabs = [["", "Messages"], ["sessions", "Sessions"], ["record", "Timeline"], ["settings", "Settings"]];
+  const sessions = row?.requires_session && !subQueue ? [["sessions", "Sessions"]] : [];
+  const tabs = [["", "Messages"], ...sessions, ["record", "Timeline"], ["settings", "Settings"]];
   return html`
     <header class="bar">
       <h1>${entity}</h1>

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { count, splitAddress } from "./format.js";
 import { html } from "./html.js";
-import { parseExact } from "./json.js";
+import { parseTyped } from "./json.js";
 import { Copy, save } from "./components.js";
 import { findMessages } from "./search.js";
 import { RequestError } from "./source.js";
@@ -66,7 +66,7 @@ async function importFile(event, entity) {
   const file = event.currentTarget.files[0];
   event.currentTarget.value = "";
   if (!file) return;
-  await perform((text) => ({ text, bad: false }), async () => send([parseExact(await file.text())].flat(), entity));
+  await perform((text) => ({ text, bad: false }), async () => send([parseTyped(await file.text())].flat(), entity));
 }
 
 /** Sends messages and returns the notice. @param {any[]} messages @param {string} entity */

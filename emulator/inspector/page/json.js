@@ -23,6 +23,20 @@ export function parseExact(text) {
   return value;
 }
 
+/** Parses JSON with values of AMQP: a number with a point or an exponent is a double, also if it is whole. @param {string} text @returns {any} */
+export function parseTyped(text) {
+  parseExact(text);
+  const all = text.match(TOKEN) ?? [];
+  const typed = all.map((token, index) => {
+    const number = Number(token);
+    // JSON.stringify writes -0 as 0.
+    const exact = Object.is(number, -0) ? '"-0"' : token;
+    if (all[index - 1] === ":" && /^"(double|float)"$/.test(all[index - 2])) return exact;
+    return /^-?\d.*[.e]/i.test(token) && Number.isInteger(number) ? `{"double":${exact}}` : token;
+  });
+  return JSON.parse(typed.join(""));
+}
+
 /** Indents JSON, or returns it unchanged if it is too deep. @param {string[]} all its tokens @param {string} text */
 export function indented(all, text) {
   /** @type {string[]} */

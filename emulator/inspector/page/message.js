@@ -46,7 +46,7 @@ function brokerProperties(summary) {
   return [
     ["State", html`<${State} row=${summary} />`],
     ["Message ID", summary.message_id],
-    ["Session ID", summary.session_id && html`<${Link} to=${{ ...route.value, tab: "sessions", item: summary.session_id }}>${summary.session_id}<//>`],
+    ["Session ID", summary.session_id && html`<${Link} to=${{ ...route.value, subQueue: "", tab: "sessions", item: summary.session_id }}>${summary.session_id}<//>`],
     ["Subject", summary.subject],
     ["Content type", summary.content_type],
     ["Enqueued time", instant(summary.enqueued_at)],

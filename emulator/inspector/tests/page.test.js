@@ -41,6 +41,20 @@ pageTest("A dead-letter message is edited and resubmitted", topology("orders"), 
   assert.equal((await namespace.counts("orders")).dead_letter, 0);
 });
 
+pageTest("A copy of an active message is sent to its entity with a value of another type", topology("orders"), async (page, namespace) => {
+  await namespace.send("orders", { id: "o-1", properties: { price: { int: 3 } } });
+  await visit(page, namespace, "orders");
+  await row(page, "o-1").click();
+  await page.getByRole("button", { name: "Edit and send a copy…" }).click();
+  const text = page.getByRole("dialog").locator("textarea");
+  await text.fill((await text.inputValue()).replace(/\{\s*"int": 3\s*\}/, "4.0"));
+  await page.getByRole("dialog").getByRole("button", { name: "Send", exact: true }).click();
+  await page.getByText("Resubmitted 1 message").waitFor();
+  const { message } = await namespace.request("GET", "/messages/2?entity=orders");
+  assert.deepEqual(message.application_properties, { price: { double: 4 } });
+  assert.equal((await namespace.counts("orders")).active, 2);
+});
+
 pageTest("Deleting all messages requires confirmation", topology("orders"), async (page, namespace) => {
   await namespace.send("orders", { id: "a" }, { id: "b" });
   await visit(page, namespace, "orders");
