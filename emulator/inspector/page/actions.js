@@ -132,7 +132,7 @@ function MatchingSubscriptions({ topic, text }) {
   useEffect(() => {
     let mounted = true;
     const explain = async () => {
-      const { subscriptions } = await request("POST", "/explain", { query: { topic }, body: JSON.parse(text) });
+      const { subscriptions } = await request("POST", "/explain", { query: { topic }, body: parseTyped(text) });
       const matched = subscriptions.filter((/** @type {any} */ it) => it.matched);
       return matched.length ? `The message matches ${count(matched.length, "subscription")}.` : "The message matches no subscription, so the topic discards it.";
     };
