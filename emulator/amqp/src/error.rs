@@ -91,3 +91,4 @@ impl From<DecodeError> for Fault {
         Self::connection(condition::DECODE_ERROR, error.to_string())
     }
 }
+    #[cold]

@@ -115,6 +115,11 @@ impl<'a> Reader<'a> {
         self.rest.first().copied()
     }
 
+    /// Returns the next constructor, which must be there.
+    fn constructor(&self) -> Result<u8, DecodeError> {
+        self.peek().ok_or(DecodeError::Truncated)
+    }
+
     /// Returns whether the next value is a string or symbol.
     #[inline]
     pub fn next_is_text(&self) -> bool {
@@ -167,10 +172,11 @@ impl<'a> Reader<'a> {
             code::DESCRIBED => {}
             code => return Err(unexpected("a described type", code)),
         }
+        let constructor = self.constructor()?;
         match self.value()? {
             Value::Unsigned(code) => Ok(Descriptor::Code(code)),
             Value::Symbol(name) => Ok(Descriptor::Symbol(name)),
-            _ => Err(unexpected("a numeric or symbolic descriptor", code::NULL)),
+            _ => Err(unexpected("a numeric or symbolic descriptor", constructor)),
         }
     }
 

@@ -60,6 +60,12 @@ pub enum DecodeError {
     /// The input ends inside a value.
     #[error("value is truncated")]
     Truncated,
+    /// A composite type lacks a mandatory field.
+    #[error("the mandatory field '{field}' is missing")]
+    Missing {
+        /// The name of the field.
+        field: &'static str,
+    },
     /// The constructor is of another type, or AMQP does not define it.
     #[error("expected {expected}, found constructor 0x{code:02x}")]
     Unexpected {

@@ -267,7 +267,8 @@ impl Connection {
     }
 
     pub(crate) fn on_detach(&mut self, channel: u16, body: &[u8]) -> Result<(), Fault> {
-        let (handle, closed, _error) = cold::detach(body)?;
+        let detach = cold::detach(body).map_err(|error| Fault::decoding("detach", error));
+        let (handle, closed, _error) = detach?;
         // An unknown link needs no detach (spec/observed.md 70): fe2o3-amqp detaches a refused link twice.
         let Some(session) = self.sessions.on(channel) else {
             return Ok(());

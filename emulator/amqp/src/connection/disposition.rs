@@ -22,7 +22,8 @@ const ANSWERED_GAPS: u32 = 8;
 
 impl Connection {
     pub(crate) fn on_disposition(&mut self, channel: u16, body: &[u8]) -> Result<(), Fault> {
-        let disposition = disposition::read(body)?;
+        let undecodable = |error| Fault::decoding("disposition", error);
+        let disposition = disposition::read(body).map_err(undecodable)?;
         let Some(session) = self.sessions.live(channel)? else {
             return Ok(());
         };
@@ -34,7 +35,7 @@ impl Connection {
         let state = match disposition.state {
             Some(encoded) if state::is_accepted(encoded) => &state::ACCEPTED,
             Some(encoded) => {
-                decoded = state::read(encoded)?;
+                decoded = state::read(encoded).map_err(undecodable)?;
                 &decoded
             }
             None => &state::NOTHING,

@@ -13,7 +13,7 @@ use crate::wire::flow::{self, Flow, LinkPart};
 
 impl Connection {
     pub(crate) fn on_flow(&mut self, channel: u16, body: &[u8]) -> Result<(), Fault> {
-        let flow = flow::read(body)?;
+        let flow = flow::read(body).map_err(|error| Fault::decoding("flow", error))?;
         let Some(session) = self.sessions.live(channel)? else {
             return Ok(());
         };

@@ -22,7 +22,8 @@ const HEAD_BYTES: usize = 4096;
 
 impl Connection {
     pub(crate) fn on_transfer(&mut self, block: &Bytes, frame: Frame) -> Result<(), Fault> {
-        let transfer = transfer::read(&block[frame.body..frame.end])?;
+        let transfer = transfer::read(&block[frame.body..frame.end])
+            .map_err(|error| Fault::decoding("transfer", error))?;
         let Some(session) = self.sessions.live(frame.channel)? else {
             return Ok(());
         };
@@ -206,7 +207,10 @@ fn delivery_id(link: LinkId, transfer: &transfer::Transfer<'_>) -> Result<Delive
 
 fn transaction(transfer: &transfer::Transfer<'_>) -> Result<Option<Box<[u8]>>, Fault> {
     match transfer.state {
-        Some(encoded) => Ok(state::read(encoded)?.transaction),
+        Some(encoded) => match state::read(encoded) {
+            Ok(state) => Ok(state.transaction),
+            Err(error) => Err(Fault::decoding("transfer", error)),
+        },
         None => Ok(None),
     }
 }

@@ -97,7 +97,12 @@ pub(crate) struct SessionBegin {
 
 pub(crate) fn open(body: &[u8]) -> Result<PeerOpen, DecodeError> {
     let mut fields = performative(body)?;
-    let container_id = fields.text()?.ok_or(DecodeError::Truncated)?.to_owned();
+    let container_id = fields
+        .text()?
+        .ok_or(DecodeError::Missing {
+            field: "container-id",
+        })?
+        .to_owned();
     let hostname = fields.text()?.map(str::to_owned);
     let max_frame_size = fields.u32()?.unwrap_or(u32::MAX);
     let channel_max = fields.u32()?.unwrap_or(u32::MAX);
@@ -159,12 +164,12 @@ fn product(value: &Value) -> Option<String> {
 pub(crate) fn begin(body: &[u8]) -> Result<SessionBegin, DecodeError> {
     let mut fields = performative(body)?;
     let is_answer = fields.u32()?.is_some();
-    let mut due = || fields.u32()?.ok_or(DecodeError::Truncated);
+    let mut due = |field| fields.u32()?.ok_or(DecodeError::Missing { field });
     Ok(SessionBegin {
         is_answer,
-        next_outgoing_id: due()?,
-        incoming_window: due()?,
-        outgoing_window: due()?,
+        next_outgoing_id: due("next-outgoing-id")?,
+        incoming_window: due("incoming-window")?,
+        outgoing_window: due("outgoing-window")?,
         handle_max: fields.u32()?.unwrap_or(u32::MAX),
     })
 }
@@ -172,16 +177,26 @@ pub(crate) fn begin(body: &[u8]) -> Result<SessionBegin, DecodeError> {
 /// Reads mechanism, initial response and host name.
 pub(crate) fn sasl_init(body: &[u8]) -> Result<(String, Vec<u8>, Option<String>), DecodeError> {
     let mut fields = performative(body)?;
-    let mechanism = fields.text()?.ok_or(DecodeError::Truncated)?.to_owned();
+    let mechanism = fields
+        .text()?
+        .ok_or(DecodeError::Missing { field: "mechanism" })?
+        .to_owned();
     let response = fields.binary()?.unwrap_or_default().to_vec();
     Ok((mechanism, response, fields.text()?.map(str::to_owned)))
 }
 
 pub(crate) fn attach(body: &[u8]) -> Result<Attach, DecodeError> {
     let mut fields = performative(body)?;
-    let name = fields.text()?.ok_or(DecodeError::Truncated)?.to_owned();
-    let handle = fields.u32()?.ok_or(DecodeError::Truncated)?;
-    let peer_receives = fields.bool()?.ok_or(DecodeError::Truncated)?;
+    let name = fields
+        .text()?
+        .ok_or(DecodeError::Missing { field: "name" })?
+        .to_owned();
+    let handle = fields
+        .u32()?
+        .ok_or(DecodeError::Missing { field: "handle" })?;
+    let peer_receives = fields
+        .bool()?
+        .ok_or(DecodeError::Missing { field: "role" })?;
     let snd_settle_mode = fields.u32()?;
     let rcv_settle_mode = fields.u32()?;
     let source = fields.raw()?.map(terminus).transpose()?;
@@ -211,7 +226,9 @@ pub(crate) fn attach(body: &[u8]) -> Result<Attach, DecodeError> {
 /// Reads the handle, whether the link is closed, and the error.
 pub(crate) fn detach(body: &[u8]) -> Result<(u32, bool, Option<Error>), DecodeError> {
     let mut fields = performative(body)?;
-    let handle = fields.u32()?.ok_or(DecodeError::Truncated)?;
+    let handle = fields
+        .u32()?
+        .ok_or(DecodeError::Missing { field: "handle" })?;
     let closed = fields.bool()?.unwrap_or(false);
     let error = fields
         .raw()?

@@ -21,8 +21,12 @@ pub(crate) fn read(body: &[u8]) -> Result<Disposition<'_>, DecodeError> {
     let mut reader = Reader::new(body);
     reader.descriptor()?;
     let mut fields = reader.fields()?;
-    let from_receiver = fields.bool()?.ok_or(DecodeError::Truncated)?;
-    let first = fields.u32()?.ok_or(DecodeError::Truncated)?;
+    let from_receiver = fields
+        .bool()?
+        .ok_or(DecodeError::Missing { field: "role" })?;
+    let first = fields
+        .u32()?
+        .ok_or(DecodeError::Missing { field: "first" })?;
     let last = fields.u32()?.unwrap_or(first);
     let settled = fields.bool()?.unwrap_or(false);
     let state = fields.raw()?;

@@ -21,7 +21,9 @@ pub(crate) fn read(body: &[u8]) -> Result<Flow, DecodeError> {
     reader.descriptor()?;
     let mut fields = reader.fields()?;
     let next_incoming_id = fields.u32()?;
-    let incoming_window = fields.u32()?.ok_or(DecodeError::Truncated)?;
+    let incoming_window = fields.u32()?.ok_or(DecodeError::Missing {
+        field: "incoming-window",
+    })?;
     let _next_outgoing_id = fields.u32()?;
     let _outgoing_window = fields.u32()?;
     let handle = fields.u32()?;

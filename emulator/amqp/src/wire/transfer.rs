@@ -32,7 +32,9 @@ pub(crate) fn read(body: &[u8]) -> Result<Transfer<'_>, DecodeError> {
     let mut reader = Reader::new(body);
     reader.descriptor()?;
     let mut fields = reader.fields()?;
-    let handle = fields.u32()?.ok_or(DecodeError::Truncated)?;
+    let handle = fields
+        .u32()?
+        .ok_or(DecodeError::Missing { field: "handle" })?;
     let delivery_id = fields.u32()?;
     let tag = fields.binary()?;
     let message_format = fields.u32()?;

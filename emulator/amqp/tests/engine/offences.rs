@@ -98,6 +98,48 @@ fn an_undecodable_performative_closes_the_connection() {
 }
 
 #[test]
+fn a_decode_error_names_the_performative_the_field_and_the_constructor() {
+    for (body, text) in [
+        (
+            &[0x00, 0x53, 0x12, 0x45][..],
+            "the attach cannot be decoded: the mandatory field 'name' is missing",
+        ),
+        (
+            &[0x00, 0x53, 0x13, 0x45],
+            "the flow cannot be decoded: the mandatory field 'incoming-window' is missing",
+        ),
+        (
+            &[0x00, 0x53, 0x14, 0x45],
+            "the transfer cannot be decoded: the mandatory field 'handle' is missing",
+        ),
+        (
+            &[0x00, 0x53, 0x15, 0x45],
+            "the disposition cannot be decoded: the mandatory field 'role' is missing",
+        ),
+        (
+            &[0x00, 0x53, 0x16, 0x45],
+            "the detach cannot be decoded: the mandatory field 'handle' is missing",
+        ),
+        (
+            &[0x00, 0x53, 0x12, 0xc0, 3, 1, 0x52, 7],
+            "the attach cannot be decoded: expected string, found constructor 0x52",
+        ),
+        (
+            &[0x00, 0x53, 0x13, 0xc0, 2, 1, 0x41],
+            "the flow cannot be decoded: expected uint, found constructor 0x41",
+        ),
+        (
+            &[0x00, 0x41, 0x45],
+            "expected a numeric or symbolic descriptor, found constructor 0x41",
+        ),
+    ] {
+        let mut peer = Peer::new();
+        peer.send(&framed(0, 0, body));
+        assert_eq!(peer.only().refusal(0).text, text);
+    }
+}
+
+#[test]
 fn an_undecodable_open_is_answered_with_open_and_close() {
     let mut peer = Peer::silent(Config::default());
     peer.send(AMQP_HEADER);

@@ -99,10 +99,14 @@ impl<'a> Fields<'a> {
 
     /// Returns the next field as `string` or `symbol`.
     pub fn text(&mut self) -> Result<Option<&'a str>, DecodeError> {
-        match self.value()? {
+        if !self.step() {
+            return Ok(None);
+        }
+        let constructor = self.items.constructor()?;
+        match self.items.value()? {
             Value::Null => Ok(None),
             Value::String(text) | Value::Symbol(text) => Ok(Some(text)),
-            _ => Err(unexpected("string", code::NULL)),
+            _ => Err(unexpected("string", constructor)),
         }
     }
 
@@ -121,12 +125,12 @@ impl<'a> Fields<'a> {
 /// Reads a number in an unusual form for a field.
 #[cold]
 fn odd_u32(items: &mut Reader<'_>) -> Result<u32, DecodeError> {
-    match items.value()? {
-        Value::Unsigned(number) => {
-            u32::try_from(number).map_err(|_| unexpected("uint", code::ULONG))
-        }
-        _ => Err(unexpected("uint", code::NULL)),
-    }
+    let constructor = items.constructor()?;
+    let number = match items.value()? {
+        Value::Unsigned(number) => u32::try_from(number).ok(),
+        _ => None,
+    };
+    number.ok_or_else(|| unexpected("uint", constructor))
 }
 
 /// The elements of an array.
