@@ -27,6 +27,7 @@ impl Connection {
         let Some(session) = self.sessions.live(channel)? else {
             return Ok(());
         };
+        disposition.check_range()?;
         if !disposition.from_receiver {
             // The peer's own deliveries: this side has settled them or will.
             return Ok(());

@@ -3,6 +3,7 @@
 use servicebus_codec::{DecodeError, Reader};
 
 use super::{code, frame, state};
+use crate::error::{Fault, condition};
 use crate::unsettled::{DeliveryState, Outcome};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +15,21 @@ pub(crate) struct Disposition<'a> {
     pub(crate) settled: bool,
     /// The encoded delivery state.
     pub(crate) state: Option<&'a [u8]>,
+}
+
+impl Disposition<'_> {
+    /// Checks that `last` does not precede `first` in serial numbers (AMQP 1.0 §2.7.6, RFC 1982).
+    pub(crate) fn check_range(&self) -> Result<(), Fault> {
+        let (first, last) = (self.first, self.last);
+        if last.wrapping_sub(first) <= i32::MAX as u32 {
+            return Ok(());
+        }
+        let description = format!(
+            "the disposition has last {last}, which precedes first {first}; it must be at most {} later",
+            i32::MAX
+        );
+        Err(Fault::session(condition::INVALID_FIELD, description))
+    }
 }
 
 /// Reads the performative at the start of a frame's body.

@@ -196,13 +196,28 @@ fn a_disposition_without_an_outcome_has_no_effect() {
 }
 
 #[test]
-fn a_range_over_all_ids_settles_the_unsettled_deliveries() {
+fn a_range_over_half_of_all_ids_settles_the_unsettled_deliveries() {
     let (mut peer, link) = receiver_with(5);
     peer.accept_settlement(link, 2);
     peer.frames();
-    peer.dispose(0, u32::MAX, true, accepted());
+    peer.dispose(0, i32::MAX as u32, true, accepted());
     assert_eq!(numbers(&settlements(&mut peer)), [0, 1, 3, 4]);
     assert!(peer.frames().is_empty());
+}
+
+#[test]
+fn a_range_that_ends_before_it_begins_ends_the_session_and_settles_nothing() {
+    for (first, last) in [(1, 0), (0, u32::MAX), (0, 1 << 31)] {
+        let (mut peer, link) = receiver_with(2);
+        peer.dispose(first, last, true, accepted());
+        let end = peer.only();
+        assert_eq!(end.code, END);
+        let refusal = end.refusal(0);
+        assert_eq!(refusal.condition, "amqp:invalid-field");
+        let numbers = format!("has last {last}, which precedes first {first};");
+        assert!(refusal.text.contains(&numbers), "{refusal:?}");
+        assert!(matches!(peer.event(), Event::Detached { link: gone, .. } if gone == link));
+    }
 }
 
 #[test]
