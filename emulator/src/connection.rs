@@ -67,8 +67,8 @@ pub(crate) async fn serve<W: Wire>(
     let mut peer = ClientConnection::new(Arc::clone(&shared), origin);
     let wake_handle = Arc::clone(&peer.client.wake_handle);
     let mut withheld = Withheld::new(shared.namespaces.store.clone());
-    let (mut stopping, mut more, mut written) = (false, false, true);
-    while peer.turn_or_end(&mut input) {
+    let (mut stopping, mut more, mut written, mut has_read) = (false, false, true, false);
+    while peer.turn_or_end(&mut input, || has_read || wire.has_unread()) {
         if peer.has_woken_others() {
             // Woken connections run first: a message reaches its receiver before its sender gets the outcome.
             yield_now().await;
@@ -96,7 +96,7 @@ pub(crate) async fn serve<W: Wire>(
         }
         let may_go_on = peer.has_postponed() && withheld.len() + peer.unwritten() < OUTPUT_HIGH;
         let wake_at = peer.next_timeout().map(|at| shared.real.instant(at));
-        more = false;
+        (more, has_read) = (false, false);
         tokio::select! {
             biased;
             committed = withheld.committed(), if is_waiting => committed?,
@@ -108,7 +108,7 @@ pub(crate) async fn serve<W: Wire>(
                 poll_written(&mut wire, &mut peer, &mut withheld, is_written, cx)
             }) => match moved {
                 Ok(StreamProgress::Read(0)) => break,
-                Ok(StreamProgress::Read(read)) => more = read >= READ_TURN,
+                Ok(StreamProgress::Read(read)) => (more, has_read) = (read >= READ_TURN, true),
                 Ok(StreamProgress::Wrote) => {}
                 Err(error) => return refuse(&mut wire, Err(error)).await,
             },

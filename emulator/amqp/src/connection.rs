@@ -39,6 +39,8 @@ pub struct Connection {
     /// The latest time from the owner.
     pub(crate) now: Duration,
     pub(crate) last_received: Duration,
+    /// Bytes of input that the last call has left.
+    pub(crate) left_input: usize,
     pub(crate) heartbeat: Option<Heartbeat>,
     /// Highest channel that both sides allow.
     pub(crate) channel_max: u16,
@@ -100,6 +102,7 @@ impl Connection {
         let config = config.bounded();
         Self {
             phase: ConnectionState::Header,
+            left_input: 0,
             now,
             last_received: now,
             heartbeat: None,

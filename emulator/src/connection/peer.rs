@@ -80,9 +80,13 @@ impl ClientConnection {
     }
 
     /// Runs one turn as [`Self::turn`] does; returns false if it panicked. Errors for the client then wait to be written.
-    pub(crate) fn turn_or_end(&mut self, input: &mut BytesMut) -> bool {
+    pub(crate) fn turn_or_end(
+        &mut self,
+        input: &mut BytesMut,
+        is_heard: impl FnOnce() -> bool,
+    ) -> bool {
         self.client.shared.count_activity();
-        let done = catch_unwind(AssertUnwindSafe(|| self.turn(input)));
+        let done = catch_unwind(AssertUnwindSafe(|| self.turn(input, is_heard)));
         if let Err(payload) = &done {
             self.end_broken(&**payload);
         }
@@ -106,10 +110,15 @@ impl ClientConnection {
         }));
     }
 
-    /// Runs one turn: handles everything in `input` and takes everything reserved, as far as the output has room.
-    pub(crate) fn turn(&mut self, input: &mut BytesMut) {
+    /// Runs one turn: handles everything in `input` and takes everything reserved, as far as the output has room. `is_heard`
+    /// returns whether the client has sent something since the last turn, read or not.
+    pub(crate) fn turn(&mut self, input: &mut BytesMut, is_heard: impl FnOnce() -> bool) {
         let now = self.client.shared.real.elapsed();
         self.turn.handled = 0;
+        // What waits while reading is paused is no silence.
+        if self.engine.is_silent(now) && is_heard() {
+            self.engine.record_input(now);
+        }
         self.engine.handle_timeout(now);
         match self.client.wake_handle.take_event() {
             None => {}

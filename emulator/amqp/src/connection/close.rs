@@ -130,13 +130,29 @@ impl Connection {
             | ConnectionState::Secured
             | ConnectionState::Opening
             | ConnectionState::Running => {
-                let silence = self.last_received.saturating_add(self.config.idle_timeout);
+                let silence = self.silent_from();
                 let heartbeat = self
                     .heartbeat
                     .map_or(Duration::MAX, |send_heartbeat| send_heartbeat.next);
                 Some(silence.min(heartbeat))
             }
         }
+    }
+
+    /// Returns from when on the peer counts as silent, if it sends nothing more.
+    fn silent_from(&self) -> Duration {
+        self.last_received.saturating_add(self.config.idle_timeout)
+    }
+
+    /// Returns whether nothing was received for the idle timeout. [`Connection::handle_timeout`] then closes the connection:
+    /// call [`Connection::record_input`] before if the peer has sent something that waits to be received.
+    pub fn is_silent(&self, now: Duration) -> bool {
+        self.silent_from() <= now
+    }
+
+    /// Records that the peer is not silent: it has sent something that is received later.
+    pub fn record_input(&mut self, now: Duration) {
+        self.last_received = self.last_received.max(now);
     }
 
     /// Handles the timeouts that are due at `now`, if any.
@@ -155,7 +171,7 @@ impl Connection {
             | ConnectionState::Secured
             | ConnectionState::Opening
             | ConnectionState::Running => {
-                if self.last_received.saturating_add(self.config.idle_timeout) <= self.now {
+                if self.is_silent(self.now) {
                     // Every SDK then opens a new connection; to them the condition that the standard suggests means an
                     // exceeded quota (spec/wire.md §9).
                     let description = format!(

@@ -20,11 +20,13 @@ impl Connection {
     /// call again after [`Connection::sasl_outcome`], as bytes may be waiting.
     pub fn receive(&mut self, now: Duration, input: &mut BytesMut) {
         self.now = self.now.max(now);
-        if !input.is_empty() {
+        // A frame that stays incomplete counts once.
+        if input.len() > self.left_input {
             self.last_received = self.now;
         }
         self.steps = STEPS;
         while self.steps > 0 && self.step(input) {}
+        self.left_input = input.len();
     }
 
     /// Returns whether frames may be left for the next [`Self::receive`], because the last one was expensive.

@@ -60,6 +60,32 @@ fn a_silent_peer_is_closed_after_the_idle_timeout() {
 }
 
 #[test]
+fn a_peer_whose_input_waits_to_be_received_is_not_silent() {
+    let mut peer = Peer::new();
+    assert!(!peer.connection.is_silent(seconds(239)));
+    assert!(peer.connection.is_silent(seconds(240)));
+    peer.connection.record_input(seconds(240));
+    peer.connection.handle_timeout(seconds(240));
+    assert!(peer.output().is_empty());
+    assert_eq!(peer.connection.next_timeout(), Some(seconds(480)));
+}
+
+#[test]
+fn a_frame_that_stays_incomplete_ends_the_silence_once() {
+    let mut peer = Peer::new();
+    for (now, input, silent) in [
+        (10, &[0, 0, 0, 8][..], 250),
+        (20, &[], 250),
+        (30, &[2], 270),
+        (40, &[0, 0, 0], 280),
+    ] {
+        peer.now = seconds(now);
+        peer.send(input);
+        assert_eq!(peer.connection.next_timeout(), Some(seconds(silent)));
+    }
+}
+
+#[test]
 fn an_idle_timeout_before_the_open_closes_without_a_frame() {
     let mut peer = Peer::silent(Config::default());
     peer.connection.handle_timeout(seconds(240));
