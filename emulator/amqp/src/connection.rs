@@ -44,8 +44,6 @@ pub struct Connection {
     pub(crate) heartbeat: Option<Heartbeat>,
     /// Highest channel that both sides allow.
     pub(crate) channel_max: u16,
-    /// Largest frame that may be sent.
-    pub(crate) max_frame_size: usize,
     pub(crate) sessions: Sessions,
     /// The number of sessions and links created so far, from which their ids come.
     pub(crate) generation: u32,
@@ -102,12 +100,11 @@ impl Connection {
         let config = config.bounded();
         Self {
             phase: ConnectionState::Header,
-            left_input: 0,
             now,
             last_received: now,
+            left_input: 0,
             heartbeat: None,
             channel_max: config.channel_max,
-            max_frame_size: config.max_frame_size as usize,
             sessions: Sessions::new(&config.container_id),
             generation: 0,
             link_count: 0,
@@ -206,7 +203,7 @@ impl Connection {
             .of(link)
             .map_or(0, |session| session.remote_window);
         let spare = window.saturating_sub(deliveries.saturating_mul(2)) as usize;
-        spare.saturating_mul(self.max_frame_size - crate::wire::transfer::OVERHEAD)
+        spare.saturating_mul(self.outbox.max_frame_size - crate::wire::transfer::OVERHEAD)
     }
 
     /// Returns the credit event with current numbers, unless the link is gone.

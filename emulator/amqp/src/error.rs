@@ -25,12 +25,32 @@ impl Error {
             info: None,
         }
     }
+
+    /// Returns the error with a text that is `excess` bytes shorter, if it is that long: what precedes the tracking id is cut.
+    pub(crate) fn shortened(&self, excess: usize) -> Self {
+        const CUT: &str = "…";
+        let text = &self.description;
+        let words = text.rfind(" TrackingId:").unwrap_or(text.len());
+        let excess = excess + CUT.len();
+        // If the words before it are too few, the tracking id is cut.
+        let end = match words >= excess {
+            true => words,
+            false => text.len(),
+        };
+        let kept = text.floor_char_boundary(end.saturating_sub(excess));
+        Self {
+            condition: self.condition.clone(),
+            description: format!("{}{CUT}{}", &text[..kept], &text[end..]),
+            info: None,
+        }
+    }
 }
 
 /// The conditions that the engine raises.
 pub(crate) mod condition {
     pub(crate) const CONNECTION_FORCED: &str = "amqp:connection:forced";
     pub(crate) const DECODE_ERROR: &str = "amqp:decode-error";
+    pub(crate) const FRAME_SIZE_TOO_SMALL: &str = "amqp:frame-size-too-small";
     pub(crate) const FRAMING_ERROR: &str = "amqp:connection:framing-error";
     pub(crate) const HANDLE_IN_USE: &str = "amqp:session:handle-in-use";
     pub(crate) const ILLEGAL_STATE: &str = "amqp:illegal-state";
@@ -80,6 +100,7 @@ impl Fault {
     }
 
     /// Returns the fault of a performative that cannot be decoded.
+    #[cold]
     pub(crate) fn decoding(performative: &str, error: DecodeError) -> Self {
         let text = format!("the {performative} cannot be decoded: {error}");
         Self::connection(condition::DECODE_ERROR, text)
@@ -91,4 +112,3 @@ impl From<DecodeError> for Fault {
         Self::connection(condition::DECODE_ERROR, error.to_string())
     }
 }
-    #[cold]

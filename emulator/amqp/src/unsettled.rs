@@ -162,6 +162,16 @@ pub enum DeliveryState {
     Declared(Bytes),
 }
 
+impl DeliveryState {
+    /// Returns the state with an error that is `excess` bytes shorter.
+    pub(crate) fn shortened(&self, excess: usize) -> Self {
+        if let Self::Outcome(Outcome::Rejected { error: Some(error) }) = self {
+            return Outcome::from(error.shortened(excess)).into();
+        }
+        self.clone()
+    }
+}
+
 impl From<Outcome> for DeliveryState {
     fn from(outcome: Outcome) -> Self {
         Self::Outcome(outcome)

@@ -15,6 +15,8 @@ use crate::wire::{cold, flow, reply};
 const LINKS_PER_CONNECTION: usize = 20_000;
 /// Longest link name in bytes. Those of Rust's client exceed 255.
 const NAME_LIMIT: usize = 4_096;
+/// Bytes of the shortest answer to an attach without the link's name, rounded up.
+const ANSWER_OVERHEAD: usize = 64;
 /// Largest message on a link that is not accepted yet.
 const PROVISIONAL_LIMIT: u64 = 1 << 20;
 /// "No limit" as a number that JavaScript can read (spec/wire.md §3.1).
@@ -25,7 +27,12 @@ impl Connection {
         let Some(session) = self.sessions.live(channel)? else {
             return Ok(());
         };
-        let attach = cold::attach(body)?;
+        let attach = cold::attach(body).map_err(|error| Fault::decoding("attach", error))?;
+        let least = attach.name.len() + ANSWER_OVERHEAD;
+        if least > self.outbox.max_frame_size {
+            let text = too_large(least, self.outbox.max_frame_size);
+            return Err(Fault::session(condition::FRAME_SIZE_TOO_SMALL, text));
+        }
         let looked_at = free_handle(session, attach.handle, &mut self.link_count)?;
         let initial_delivery_count = attach.initial_delivery_count;
         let handle = attach.handle;
@@ -68,7 +75,17 @@ impl Connection {
         let LinkState::Attaching(echo) = &found.stage else {
             return;
         };
-        let limit = answer_attach(self.outbox.buffer(), found, echo, &answer);
+        let max = self.outbox.max_frame_size;
+        let out = self.outbox.buffer();
+        let start = out.len();
+        let limit = answer_attach(out, found, echo, &answer);
+        let size = out.len() - start;
+        if size > max {
+            out.truncate(start);
+            let error = Error::new(condition::FRAME_SIZE_TOO_SMALL, too_large(size, max));
+            let error = self.tracked(error);
+            return self.drop_link(link.channel(), link.handle(), error);
+        }
         found.stage = LinkState::Attached;
         if let Some(part) = grant(found, limit, self.config.incoming_credit) {
             let session = session.flow(self.config.session_window);
@@ -152,6 +169,13 @@ fn free_handle(session: &mut Session, handle: u32, link_count: &mut usize) -> Re
             format!("handle {handle} is in use"),
         )),
     }
+}
+
+/// Returns why an attach is not answered.
+fn too_large(size: usize, max: usize) -> String {
+    format!(
+        "the answer to the attach takes {size} bytes; frames to this peer have at most {max} bytes"
+    )
 }
 
 /// Writes the answer to an accepted attach; returns the largest message of the link.
@@ -259,11 +283,12 @@ impl Connection {
             return;
         }
         self.reassembly -= found.drop_partial();
-        let out = self.outbox.buffer();
-        answer_before_detach(out, found);
+        answer_before_detach(self.outbox.buffer(), found);
         found.stage = LinkState::Detaching;
         session.discard_backlog(link);
-        reply::detach(out, link.channel(), link.handle(), true, error.as_ref());
+        self.outbox.with_error(error.as_ref(), |out, error| {
+            reply::detach(out, link.channel(), link.handle(), true, error);
+        });
     }
 
     pub(crate) fn on_detach(&mut self, channel: u16, body: &[u8]) -> Result<(), Fault> {

@@ -97,11 +97,11 @@ impl Connection {
             }
             ConnectionState::Opening => {
                 reply::open(self.outbox.buffer(), &self.config, false);
-                reply::close(self.outbox.buffer(), error);
+                self.outbox.with_error(error, reply::close);
                 ConnectionState::Closing(self.now + TIMEOUT)
             }
             ConnectionState::Running => {
-                reply::close(self.outbox.buffer(), error);
+                self.outbox.with_error(error, reply::close);
                 ConnectionState::Closing(self.now + TIMEOUT)
             }
             ConnectionState::Closing(_) | ConnectionState::Closed => self.phase,

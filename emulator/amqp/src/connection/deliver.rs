@@ -64,14 +64,14 @@ impl Connection {
             more: false,
         };
         let payload = delivery.head.len() + delivery.tail.len();
-        if payload + transfer::OVERHEAD <= self.max_frame_size {
+        if payload + transfer::OVERHEAD <= self.outbox.max_frame_size {
             session.sent(1);
             let out = self.outbox.buffer();
             transfer::write(out, &head, payload);
             out.extend_from_slice(delivery.head);
             append(&mut self.outbox, delivery.tail);
         } else {
-            let frame = self.max_frame_size - transfer::OVERHEAD;
+            let frame = self.outbox.max_frame_size - transfer::OVERHEAD;
             let left = send_frames(
                 session,
                 &mut self.outbox,
@@ -94,7 +94,7 @@ impl Connection {
 
     /// Continues the delivery that the window has interrupted.
     pub(crate) fn resume(&mut self, channel: u16) {
-        let frame = self.max_frame_size - transfer::OVERHEAD;
+        let frame = self.outbox.max_frame_size - transfer::OVERHEAD;
         let Some(session) = self.sessions.on(channel) else {
             return;
         };

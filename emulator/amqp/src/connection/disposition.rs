@@ -195,8 +195,8 @@ fn apply(
             gaps -= 1;
             let (condition, description) = session.unknown;
             let error = track(Error::new(condition, description), tracking_id);
-            events.push_back(Event::Refused(Box::new(error.clone())));
-            reject(outbox, channel, (cursor as u32, (until - 1) as u32), error);
+            reject(outbox, channel, (cursor as u32, (until - 1) as u32), &error);
+            events.push_back(Event::Refused(Box::new(error)));
         }
         if let Some(id) = found {
             report(session, id, disposition.settled, state, events);
@@ -238,14 +238,10 @@ fn report(
 }
 
 /// Refuses settlements of deliveries that are unknown or were forgotten.
-fn reject(outbox: &mut Outbox, channel: u16, range: (u32, u32), error: Error) {
-    let outcome = Outcome::from(error);
-    disposition::write(
-        outbox.buffer(),
-        channel,
-        false,
-        range,
-        true,
-        &outcome.into(),
-    );
+fn reject(outbox: &mut Outbox, channel: u16, range: (u32, u32), error: &Error) {
+    outbox.with_error(Some(error), |out, error| {
+        let error = error.cloned().map(Box::new);
+        let state = Outcome::Rejected { error }.into();
+        disposition::write(out, channel, false, range, true, &state);
+    });
 }

@@ -85,7 +85,7 @@ impl Connection {
         reply::open(self.outbox.buffer(), &self.config, open.is_jms);
         self.phase = ConnectionState::Running;
         self.channel_max = self.config.channel_max.min(open.channel_max);
-        self.max_frame_size = self.config.max_frame_size.min(open.max_frame_size) as usize;
+        self.outbox.max_frame_size = self.config.max_frame_size.min(open.max_frame_size) as usize;
         self.heartbeat = open.idle_timeout.map(|timeout| {
             let interval = (timeout / 2).max(HEARTBEAT_FLOOR);
             Heartbeat {

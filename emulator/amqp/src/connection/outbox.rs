@@ -3,14 +3,17 @@
 //! The open range is written before anything else is appended: the peer sees the order of the owner's calls, on which Rust's
 //! management client depends (spec/wire.md §10.3).
 
+use crate::error::Error;
 use crate::ids::LinkId;
 use crate::output::Output;
 use crate::unsettled::DeliveryState;
-use crate::wire::disposition;
+use crate::wire::{disposition, frame};
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Outbox {
     output: Output,
+    /// Largest frame that may be sent.
+    pub(crate) max_frame_size: usize,
     run: Option<Run>,
     /// Whether the outcomes of the peer's deliveries are written unsettled first.
     pub(crate) repeats_outcomes: bool,
@@ -25,6 +28,17 @@ struct Run {
     first: u32,
     last: u32,
     state: DeliveryState,
+}
+
+impl Default for Outbox {
+    fn default() -> Self {
+        Self {
+            output: Output::default(),
+            max_frame_size: frame::SMALLEST_LIMIT,
+            run: None,
+            repeats_outcomes: false,
+        }
+    }
 }
 
 impl Outbox {
@@ -77,20 +91,54 @@ impl Outbox {
 
     fn end_run(&mut self) {
         if let Some(run) = self.run.take() {
-            let mut write = |settled| {
-                disposition::write(
-                    self.output.buffer(),
-                    run.link.channel(),
-                    run.from_receiver,
-                    (run.first, run.last),
-                    settled,
-                    &run.state,
-                );
-            };
+            let (channel, range) = (run.link.channel(), (run.first, run.last));
             if self.repeats_outcomes && run.from_receiver {
-                write(false);
+                self.disposition(channel, run.from_receiver, range, false, &run.state);
             }
-            write(run.settled);
+            self.disposition(channel, run.from_receiver, range, run.settled, &run.state);
+        }
+    }
+
+    /// Appends a disposition, whose error is shortened if it does not fit.
+    fn disposition(
+        &mut self,
+        channel: u16,
+        from_receiver: bool,
+        range: (u32, u32),
+        settled: bool,
+        state: &DeliveryState,
+    ) {
+        let write = |out: &mut Vec<u8>, state: &DeliveryState| {
+            disposition::write(out, channel, from_receiver, range, settled, state);
+        };
+        self.fit(|out, excess| match excess {
+            0 => write(out, state),
+            _ => write(out, &state.shortened(excess)),
+        });
+    }
+
+    /// Appends a frame with an error, which is shortened if it does not fit.
+    pub(crate) fn with_error(
+        &mut self,
+        error: Option<&Error>,
+        write: impl Fn(&mut Vec<u8>, Option<&Error>),
+    ) {
+        self.end_run();
+        self.fit(|out, excess| match excess {
+            0 => write(out, error),
+            _ => write(out, error.map(|error| error.shortened(excess)).as_ref()),
+        });
+    }
+
+    /// Appends the frame that `write` writes for an excess of 0, or for the bytes by which that would be too long.
+    fn fit(&mut self, write: impl Fn(&mut Vec<u8>, usize)) {
+        let out = self.output.buffer();
+        let start = out.len();
+        write(out, 0);
+        let excess = (out.len() - start).saturating_sub(self.max_frame_size);
+        if excess > 0 {
+            out.truncate(start);
+            write(out, excess);
         }
     }
 }

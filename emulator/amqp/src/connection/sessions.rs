@@ -158,7 +158,9 @@ impl Connection {
     /// Ends a session because of an error of its peer.
     pub(crate) fn end_session(&mut self, channel: u16, error: &Error) {
         if let Some(session) = self.sessions.retire(channel) {
-            reply::end(self.outbox.buffer(), channel, Some(error));
+            self.outbox.with_error(Some(error), |out, error| {
+                reply::end(out, channel, error);
+            });
             self.drop_session(&session);
         }
     }

@@ -7,6 +7,9 @@ use crate::error::Fault;
 /// The frame header without the extended part.
 const HEADER: usize = 8;
 
+/// The largest frame that every peer accepts (AMQP 1.0 §2.3.1).
+pub(crate) const SMALLEST_LIMIT: usize = 512;
+
 /// The frame type of everything but SASL.
 pub(crate) const AMQP: u8 = 0;
 /// The frame type of the SASL layer.

@@ -8,6 +8,7 @@ mod deliveries;
 mod dispositions;
 mod flow;
 mod fragments;
+mod frame_size;
 mod handshake;
 mod held;
 mod hostile;
