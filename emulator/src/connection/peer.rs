@@ -13,7 +13,7 @@ use super::account::{HANDLED_AT_ONCE, MemoryAccount, OUTPUT_FULL};
 use super::attach::EarlyAttach;
 use super::client;
 use super::client::Client;
-use super::commit::{Work, attempted};
+use super::commit::{Work, attempted, confirmed};
 use super::deliver::Outbound;
 use super::faults::ConnectionFaults;
 use super::idle::Idle;
@@ -293,15 +293,25 @@ impl ClientConnection {
         }
     }
 
-    /// Confirms a settlement. The readers of replies settle them, which needs no action. On a detached link nothing can be
-    /// settled any more.
+    /// Answers a settlement on a link that delivers no locked messages. The readers of replies settle them, which needs no
+    /// action. On a link that the emulator has closed nothing can be settled any more.
     fn answer_late(&mut self, settlement: Settlement) {
-        let outcome = match self.links.get(settlement.link) {
-            Some(Link::Detached(refusal)) => {
-                let refusal = refusal.clone();
+        let refusal = match self.links.get(settlement.link) {
+            Some(Link::Replies(_) | Link::Browser(_)) => None,
+            Some(Link::Detached(refusal)) => Some(refusal.clone()),
+            _ => Some(ServiceError::lock_lost()),
+        };
+        let outcome = match refusal {
+            None => confirmed(settlement.outcome),
+            Some(refusal) => {
+                // A client that does not wait for outcomes learns of the error at the commit.
+                if let Some(transaction) = settlement.transaction.filter(|_| settlement.settled)
+                    && let Ok(open) = self.transactions.find(&transaction)
+                {
+                    open.refuse(&refusal);
+                }
                 Outcome::from(self.client.refuse(&refusal, None))
             }
-            _ => settlement.outcome,
         };
         if !settlement.settled {
             self.settle_delivery(settlement.link, settlement.delivery, outcome);

@@ -205,6 +205,23 @@ fn settling_a_delivery_without_a_lock_is_a_lost_lock() {
 }
 
 #[test]
+fn a_settlement_on_a_link_that_was_stolen_is_a_lost_lock() {
+    let (bus, mut peer, receiver) = receiving(&["a", "b", "c"]);
+    let [plain, enlisted, forgotten] = [1, 2, 3].map(|_| peer.receive_one(&receiver));
+    let (coordinator, transaction) = peer.transaction();
+    peer.receiver("q");
+    peer.detached(&receiver);
+    peer.assert_lock_lost(&plain);
+    let refusal = peer.settle_in(&enlisted, &transaction, accepted());
+    assert_eq!(refusal.unwrap_err().condition, LOCK_LOST);
+    let state = in_transaction(&transaction, accepted());
+    peer.dispose(0, forgotten.id, forgotten.id, true, state);
+    let refusal = peer.commit(&coordinator, &transaction).unwrap_err();
+    assert_eq!(refusal.condition, LOCK_LOST);
+    assert_eq!(bus.http.counts("q")["locked"], 3, "they stay locked");
+}
+
+#[test]
 fn an_expired_lock_is_lost_and_its_message_redelivered() {
     let (bus, mut peer, receiver) = receiving(&["a"]);
     bus.http.freeze();
