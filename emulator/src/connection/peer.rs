@@ -320,10 +320,7 @@ impl ClientConnection {
 
     fn on_open(&mut self, open: &PeerOpen) {
         if let Some(host) = &open.hostname {
-            self.client.host = host
-                .rsplit_once(':')
-                .map_or(host.as_str(), |(host, _)| host)
-                .to_owned();
+            self.client.host = without_port(host).to_owned();
             self.client.choose_by_host(host);
         }
         if self.client.shared.options.outcome_delay && client::opens_as_fe2o3(open) {
@@ -418,6 +415,18 @@ impl ClientConnection {
         let refusal = ServiceError::new(Condition::ConnectionForced, "The emulator is stopping.");
         let error = self.client.refuse(&refusal, None);
         self.engine.close(Some(error));
+    }
+}
+
+/// Returns a host without its port. An IPv6 address has colons of its own, and a port only after brackets.
+fn without_port(host: &str) -> &str {
+    let is_port = |name: &str, port: &str| {
+        let may_follow = name.ends_with(']') || !name.contains(':');
+        may_follow && port.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    match host.rsplit_once(':') {
+        Some((name, port)) if is_port(name, port) => name,
+        _ => host,
     }
 }
 

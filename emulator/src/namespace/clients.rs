@@ -13,6 +13,8 @@ use crate::router::ConnectionId;
 
 /// How many names are remembered; the oldest are forgotten first.
 const CLIENTS: usize = 4096;
+/// Characters of a name that are remembered: those of clients without a token are remembered, too.
+const NAME_CHARS: usize = 256;
 
 /// The names of clients.
 #[derive(Debug, Default)]
@@ -29,6 +31,7 @@ impl Namespace {
         if names.len() >= CLIENTS {
             names.pop_first();
         }
+        let name: String = name.chars().take(NAME_CHARS).collect();
         names.insert(client, name.into());
     }
 

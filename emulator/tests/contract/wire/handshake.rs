@@ -154,6 +154,29 @@ fn the_timeline_names_a_link_without_identifier_by_its_container() {
 }
 
 #[test]
+fn the_timeline_has_the_start_of_a_long_container_id() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client_as(&Open::named(&"é".repeat(1000)));
+    peer.send_to("q", &Message::new("a"));
+    assert_eq!(clients(&bus, "sent"), ["é".repeat(256)]);
+}
+
+#[test]
+fn an_error_names_the_host_of_the_open_without_its_port() {
+    let bus = Bus::with_queues(&["q"]);
+    for (hostname, host) in [
+        ("localhost:5672", "localhost"),
+        ("::1", "::1"),
+        ("[::1]", "[::1]"),
+        ("[::1]:5672", "[::1]"),
+    ] {
+        let mut peer = bus.client_as(&Open::to(hostname));
+        let refusal = peer.refused(&Attach::receiver("nowhere"));
+        assert_contains(refusal.words(), &format!("'sb://{host}/nowhere'"));
+    }
+}
+
+#[test]
 fn a_refused_event_has_the_operation_and_the_message() {
     let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     peer.send_to("q", &Message::new("a"));
