@@ -346,7 +346,8 @@ impl Disk for RowFile {
             return Ok(());
         }
         let replaced = self.replace(&directory, length, may_continue);
-        if may_continue() {
+        // A full disk may have space for the copy later.
+        if may_continue() && (replaced.is_ok() || self.space.is_available()) {
             self.waste = FreeSpace::none();
         }
         replaced.map_err(|error| {

@@ -53,6 +53,13 @@ struct State {
     may_wait: bool,
 }
 
+impl State {
+    /// Whether the reserve was not tried just before.
+    fn may_try(&self) -> bool {
+        (self.tried_at).is_none_or(|at| at.elapsed() >= RESERVE_INTERVAL)
+    }
+}
+
 impl DiskSpace {
     pub(crate) fn new(reserve: Box<dyn Reserve>) -> Self {
         Self {
@@ -73,13 +80,9 @@ impl DiskSpace {
     }
 
     /// Allocates the reserve unless it is allocated or was tried just before; blocks while it is written.
-    pub(super) fn fill_reserve(&self) {
+    pub(crate) fn fill_reserve(&self) {
         let mut state = self.state.lock();
-        if state.is_allocated
-            || state
-                .tried_at
-                .is_some_and(|at| at.elapsed() < RESERVE_INTERVAL)
-        {
+        if state.is_allocated || !state.may_try() {
             return;
         }
         state.tried_at = Some(Instant::now());
@@ -98,7 +101,12 @@ impl DiskSpace {
         }
     }
 
-    pub(super) fn set_may_wait(&self, may_wait: bool) {
+    /// Whether the disk is full and the reserve may be tried again: space should be freed before.
+    pub(crate) fn is_retry_due(&self) -> bool {
+        !self.is_available() && self.state.lock().may_try()
+    }
+
+    pub(crate) fn set_may_wait(&self, may_wait: bool) {
         self.state.lock().may_wait = may_wait;
         self.changed.notify_all();
     }

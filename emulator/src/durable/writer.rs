@@ -1,5 +1,6 @@
 //! Group commit: one thread at a time commits all changes that are pending as one batch.
 
+use std::cell::Cell;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -19,8 +20,11 @@ const IDLE_INTERVAL: Duration = Duration::from_secs(1);
 /// Bytes of message bodies that a client's thread commits itself; more would block it for too long.
 const INLINE_COMMIT_LIMIT: u64 = 256 << 10;
 
-/// Idle intervals without changes after which the disk is shrunk.
+/// Idle intervals without changes after which the disk is shrunk; a full disk is shrunk without them.
 const SHRINK_AFTER: u32 = 5;
+
+/// Steps of a checkpoint on a full disk for which clients wait: they move as many rows as a checkpoint for which a write waits.
+const STEPS_WHEN_FULL: u32 = 16;
 
 impl Store {
     /// Reads the disk before the writer thread is started; reads nothing later.
@@ -85,8 +89,8 @@ impl Store {
         if self.is_committed(sequence) != Ok(false) {
             return;
         }
-        // On a runtime of one thread all other clients would wait, too.
-        if !may_block() {
+        // On a runtime of one thread all other clients would wait, too. On a full disk the writer thread frees space between commits.
+        if !may_block() || !self.has_space() {
             return;
         }
         let Some(failures) = self.failures.get() else {
@@ -164,15 +168,25 @@ impl Store {
         written
     }
 
+    /// Frees space on a full disk once a second, however much clients do, and then tries to restore the reserve.
+    fn free_space(&self, failures: &Failures) {
+        if self.space.is_retry_due() {
+            self.run_idle(SHRINK_AFTER, failures);
+            self.space.fill_reserve();
+        }
+    }
+
     /// Checkpoints while no client waits for a commit, and shrinks the disk after enough idle intervals.
     fn run_idle(&self, idle_intervals: u32, failures: &Failures) {
         let mut disk = self.disk.lock();
         let Some(own) = disk.as_deref_mut() else {
             return;
         };
+        let steps = Cell::new(0);
         let may_checkpoint = || {
             let pending = self.pending.lock();
-            !pending.is_awaited || pending.is_closing
+            let is_needed = !self.has_space() && steps.replace(steps.get() + 1) < STEPS_WHEN_FULL;
+            is_needed || !pending.is_awaited || pending.is_closing
         };
         let may_shrink = || {
             let pending = self.pending.lock();
@@ -182,6 +196,8 @@ impl Store {
             *disk = None;
         } else if idle_intervals == SHRINK_AFTER
             && let Err(reason) = own.shrink(&may_shrink)
+            // A full disk has been reported.
+            && self.has_space()
         {
             tracing::warn!(file = %self.path.display(), reason, "the data file cannot be compacted");
         }
@@ -218,12 +234,17 @@ impl Store {
 
 fn run(store: &Weak<Store>, failures: &Failures) {
     while let Some(store) = store.upgrade() {
-        store.space.fill_reserve();
+        if store.has_space() {
+            store.space.fill_reserve();
+        }
         let idle_intervals = store.begin_writing();
         match idle_intervals {
             Some(0) => store.commit_next(failures),
             Some(intervals) => store.run_idle(intervals, failures),
             None => store.run_idle(1, failures),
+        }
+        if idle_intervals.is_some() {
+            store.free_space(failures);
         }
         store.end_writing();
         if idle_intervals.is_none() || store.disk.lock().is_none() {

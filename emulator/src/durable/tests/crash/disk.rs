@@ -92,6 +92,11 @@ impl SimulatedDisk {
         self.0.lock().fault = fault;
     }
 
+    /// The length of the journal.
+    pub(crate) fn journal_length(&self) -> usize {
+        self.0.lock().contents[1].len()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.lock().contents.iter().all(Vec::is_empty)
     }

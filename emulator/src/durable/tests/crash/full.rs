@@ -9,7 +9,9 @@ use servicebus_broker::BodyId;
 
 use super::disk::Fault;
 use super::*;
+use crate::durable::journal::GROWTH;
 use crate::durable::space::Reserve;
+use crate::durable::{Pending, load};
 
 /// A reserve that may or may not be allocated, and gives room to a file when it is released.
 #[derive(Debug, Clone)]
@@ -59,6 +61,23 @@ fn with_reserve() -> (SimulatedDisk, RowFile) {
     let [rows, journal] = file.files();
     let disk = RowFile::new(rows, journal, space, true).expect("there is room");
     (file, disk)
+}
+
+/// A reserve for which there is space once the journal has its shortest length.
+#[derive(Debug)]
+struct BesideJournal(SimulatedDisk);
+
+impl Reserve for BesideJournal {
+    fn allocate(&mut self) -> io::Result<()> {
+        match self.0.journal_length() <= GROWTH {
+            true => Ok(()),
+            false => Err(io::ErrorKind::StorageFull.into()),
+        }
+    }
+
+    fn release(&mut self) -> bool {
+        false
+    }
 }
 
 /// Starts a process with its writer thread and the queue `q`.
@@ -158,6 +177,38 @@ async fn a_full_disk_refuses_only_sends_until_there_is_space() {
     store.close();
     let process = Process::start(&file.copy(), DiskSpace::new(Box::new(())));
     assert_eq!(active(&process.namespace, "q"), 1);
+}
+
+/// Refused sends are changes, too: when the entity was last used.
+#[tokio::test]
+async fn a_full_disk_recovers_although_clients_try_again() {
+    let file = SimulatedDisk::default();
+    let reserve = Box::new(BesideJournal(file.clone()));
+    let (store, namespace, failures) = start(&file, DiskSpace::new(reserve));
+    for id in ["first", "second", "third", "fourth"] {
+        send(&namespace, id).expect("there is room");
+        store.flush().await.expect("it can be written");
+    }
+    let moved = store
+        .disk
+        .lock()
+        .as_mut()
+        .map(|disk| disk.checkpoint(&|| true));
+    assert_eq!(moved, Some(Ok(())));
+    file.set_fault(Fault::Full);
+    store.append_resources(b"one".to_vec());
+    until("it is full", || !store.has_space()).await;
+    file.set_fault(Fault::None);
+    let tried = || {
+        let row = |pending: &mut Pending| pending.batch.put(vec![load::RESOURCES], b"two".to_vec());
+        store.append(false, row);
+        store.has_space()
+    };
+    until("sends are accepted again", tried).await;
+    assert!(file.journal_length() <= GROWTH);
+    send(&namespace, "fifth").expect("there is room");
+    store.flush().await.expect("it can be written");
+    assert!(failures.all().is_empty(), "{:?}", failures.all());
 }
 
 /// Otherwise it would wait for space with all clients, who could not receive what fills the disk.
