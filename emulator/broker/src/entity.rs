@@ -404,6 +404,8 @@ impl Entity {
     /// while something is due, because no receiver may get an expired message.
     fn reserve(&mut self, cx: &mut Context<'_>) {
         if self.is_behind {
+            // A deletion has no later operation.
+            self.report_size();
             return;
         }
         self.active.grant_sessions(cx);

@@ -132,6 +132,23 @@ fn scheduled_messages_fill_a_topic() {
     assert_eq!(world.queued(A), ["3"]);
 }
 
+/// More than one operation expires.
+#[test]
+fn a_subscription_deleted_during_a_mass_expiry_no_longer_counts() {
+    let mut world = World::topic(&[A, B]);
+    world.send("t", "left");
+    let left = world.entity("t").whole_size();
+    let expiring: Vec<_> = (0..5_000)
+        .map(|number| message(&number.to_string()).time_to_live(secs(10)))
+        .collect();
+    world.post_all("t", &expiring).unwrap();
+    assert!(world.entity("t").whole_size() > left);
+    world.now = START + secs(10);
+    world.delete(A);
+    world.advance(secs(0));
+    assert_eq!(world.entity("t").whole_size(), left / 2);
+}
+
 #[test]
 fn an_update_of_a_topic_keeps_rules_and_scheduled_messages() {
     let mut world = World::topic(&[A]);
