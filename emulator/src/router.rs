@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use servicebus_broker::ReceiverId;
-use tokio::sync::Notify;
+use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard, Notify};
 use tokio::time::Instant;
 
 use crate::blocking;
@@ -20,7 +20,7 @@ use crate::lock_order::{Ordered, Rank, take};
 
 /// How long a client counts as connecting, in real time: from its first frames to its first receiver with credit. The
 /// emulator does not wait for clients that take longer.
-const CONNECTING: Duration = Duration::from_secs(2);
+pub(crate) const CONNECTING: Duration = Duration::from_secs(2);
 
 /// A connection's number within the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,6 +30,8 @@ pub(crate) struct ConnectionId(pub(crate) u32);
 #[derive(Debug, Default)]
 pub(crate) struct Router {
     members: RwLock<Members>,
+    /// Held by the request whose views the connections answer with.
+    viewing: AsyncMutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -80,6 +82,8 @@ struct WakeState {
     to_read: bool,
     /// The answer of the connection to the last request for its view.
     view: Option<ConnectionView>,
+    /// Whether it was requested and is not answered.
+    is_view_awaited: bool,
     /// When the client no longer counts as connecting, unless it grants credit or attaches another link before.
     connecting_until: Option<Instant>,
 }
@@ -192,18 +196,23 @@ impl Router {
         self.members().wake_handles.len()
     }
 
-    /// Asks all connections for their views.
-    pub(crate) fn request_views(&self) {
+    /// Asks all connections for their views, once no other request waits for its own; the next one waits for the guard.
+    pub(crate) async fn request_views(&self) -> AsyncMutexGuard<'_, ()> {
+        let alone = self.viewing.lock().await;
         for wake_handle in self.members().wake_handles.values() {
-            wake_handle.state().view = None;
+            let mut state = wake_handle.state();
+            state.view = None;
+            state.is_view_awaited = true;
+            drop(state);
             wake_handle.is_view_requested.store(true, Ordering::Relaxed);
             wake_handle.notify.notify_one();
         }
+        alone
     }
 
-    /// Returns whether all connections have answered with their views.
+    /// Returns whether all connections that were asked have answered with their views.
     pub(crate) fn have_all_views(&self) -> bool {
-        self.filter_connections(|state| state.view.is_none())
+        self.filter_connections(|state| state.is_view_awaited)
             .is_empty()
     }
 
@@ -273,7 +282,9 @@ impl WakeHandle {
 
     /// Answers with the connection's view.
     pub(crate) fn publish_view(&self, view: ConnectionView) {
-        self.state().view = Some(view);
+        let mut state = self.state();
+        state.view = Some(view);
+        state.is_view_awaited = false;
     }
 
     /// Resolves when the handle was notified since the last call.

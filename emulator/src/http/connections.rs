@@ -28,7 +28,7 @@ struct Holders {
 }
 
 pub(crate) async fn list(SelectedNamespace(namespace): SelectedNamespace) -> Json<Connections> {
-    namespace.router.request_views();
+    let alone = namespace.router.request_views().await;
     let answered = async {
         loop {
             let turn = namespace.turns.notified();
@@ -44,6 +44,7 @@ pub(crate) async fn list(SelectedNamespace(namespace): SelectedNamespace) -> Jso
     let _ = timeout(TIMEOUT, answered).await;
     let mut holders = HashMap::new();
     let connections = namespace.router.answers().into_iter().take(LIMIT);
+    drop(alone);
     let connections = connections.map(|(ConnectionId(id), view)| Connection {
         id,
         client: view.client,

@@ -1,19 +1,40 @@
 //! The list of connections: their transports, their links, and what these hold.
 
+use std::thread;
+
 use serde_json::{Value, json};
 
 use crate::support::*;
 
-fn connections(bus: &Bus) -> Vec<Value> {
-    let answer = bus.http.get("~/connections").ok();
+fn connections(http: Http) -> Vec<Value> {
+    let answer = http.get("~/connections").ok();
     answer["connections"].as_array().expect("a list").clone()
+}
+
+#[test]
+fn concurrent_requests_list_all_connections() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peers = [(); 3].map(|()| bus.client());
+    for peer in &mut peers {
+        peer.settle_down();
+    }
+    let http = bus.http;
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(move || {
+                for _ in 0..25 {
+                    assert_eq!(connections(http).len(), 3);
+                }
+            });
+        }
+    });
 }
 
 #[test]
 fn a_connection_lists_its_links() {
     let config = queues("", &[("q", ""), ("s", r#""RequiresSession":true"#)]);
     let bus = Bus::configured(&config);
-    assert!(connections(&bus).is_empty());
+    assert!(connections(bus.http).is_empty());
     let mut peer = bus.client_as(&Open::named("worker-1"));
     let sender = peer.sender("q");
     peer.send(&sender, &Message::new("a"));
@@ -24,7 +45,7 @@ fn a_connection_lists_its_links() {
     peer.accept("s", "cart");
     peer.node("q/$management");
     peer.settle_down();
-    let [connection] = connections(&bus).try_into().expect("one connection");
+    let [connection] = connections(bus.http).try_into().expect("one connection");
     assert_eq!(connection["client"], "worker-1");
     assert_eq!(connection["transport"], "tcp");
     let links = connection["links"].as_array().expect("a list");
@@ -40,6 +61,6 @@ fn a_connection_lists_its_links() {
     assert_eq!(of("requests", "q")["node"], "$management");
     peer.close();
     eventually("no connection is listed", || {
-        connections(&bus).is_empty().then_some(())
+        connections(bus.http).is_empty().then_some(())
     });
 }
