@@ -43,7 +43,7 @@ pub(crate) use auto::MAX_HOLDS;
 use clients::Clients;
 pub(crate) use clients::system_tracker;
 pub(crate) use entities::SharedEntity;
-pub(crate) use idle::Busy;
+pub(crate) use idle::{Busy, NoNext};
 pub(crate) use jms::{LinkScope, SubscriptionRequest};
 pub(crate) use metadata::{AdminMetadata, AuthorizationRule, EntityMetadata};
 pub(crate) use recorded_messages::{Location, RecordedMessages};

@@ -14,7 +14,7 @@ use servicebus_control_api::{
 use super::counts::find;
 use super::error::{ApiError, Body, Id, QueryParams, SelectedNamespace, check_limit};
 use crate::clock;
-use crate::namespace::{Busy, MAX_HOLDS, Namespace};
+use crate::namespace::{Busy, MAX_HOLDS, Namespace, NoNext};
 
 /// Longest advance: no setting of Service Bus is longer.
 const MAX_ADVANCE: f64 = 100.0 * 366.0 * 24.0 * 3600.0;
@@ -47,28 +47,23 @@ pub(crate) async fn advance(
     Body(Advance { seconds, to, steps }): Body<Advance>,
 ) -> Result<Json<Clock>, ApiError> {
     let namespace = &selected.0;
-    let now = namespace.clock.now();
-    let left = clock::last().since(now).as_secs_f64();
-    let seconds = match (seconds, to) {
-        (Some(seconds), None) => seconds,
+    let left = clock::last().since(namespace.clock.now()).as_secs_f64();
+    let max = MAX_ADVANCE.min(left);
+    let steps = steps.unwrap_or(MAX_STEPS);
+    if steps > MAX_STEPS {
+        let allowed = format!("deadlines from 0 to {MAX_STEPS}");
+        return Err(ApiError::not_allowed("steps", steps, allowed));
+    }
+    // Within the request: it ends with its client, with the namespace and with the emulator.
+    let advanced = match (seconds, to) {
+        (Some(seconds), None) => {
+            let by = duration("seconds", seconds, max)?;
+            namespace.advance(by, steps).await
+        }
         (None, Some(AdvanceTo::Next)) => {
-            let next = namespace.next_deadline().ok_or_else(|| {
-                ApiError::new(
-                    StatusCode::CONFLICT,
-                    "refused",
-                    "nothing is due at any time",
-                )
-            })?;
-            let seconds = next.since(now).as_secs_f64();
-            if seconds > MAX_ADVANCE.min(left) {
-                let message = format!(
-                    "what is due next is so at {}, {seconds} s from now, and a clock is advanced by {} s at most",
-                    clock::date(next),
-                    MAX_ADVANCE.min(left)
-                );
-                return Err(ApiError::new(StatusCode::CONFLICT, "refused", message));
-            }
-            seconds
+            let limit = Duration::from_secs_f64(max);
+            let advanced = namespace.advance_to_next(limit, steps).await;
+            advanced.map_err(|error| no_next(error, max))?
         }
         (Some(_), Some(_)) | (None, None) => {
             let text = "either `seconds`, or where to go as `to`";
@@ -76,26 +71,30 @@ pub(crate) async fn advance(
             return Err(ApiError::new(status, "invalid-body", text));
         }
     };
-    let by = duration("seconds", seconds, MAX_ADVANCE.min(left))?;
-    let steps = steps.unwrap_or(MAX_STEPS);
-    if steps > MAX_STEPS {
-        let allowed = format!("deadlines from 0 to {MAX_STEPS}");
-        return Err(ApiError::not_allowed("steps", steps, allowed));
-    }
-    // Within the request: it ends with its client, with the namespace and with the emulator.
-    match namespace.advance(by, steps).await {
-        Ok(()) => Ok(show(selected).await),
-        Err(passed) => {
-            let message = format!(
-                "stopped after {} of {seconds} s, because {steps} deadlines were reached; the clock shows {}: advance \
-                 it again for the rest",
-                passed.as_secs_f64(),
-                clock::date(namespace.clock.now())
-            );
-            let status = StatusCode::REQUEST_TIMEOUT;
-            Err(ApiError::new(status, "not-advanced", message))
-        }
-    }
+    let Err(passed) = advanced else {
+        return Ok(show(selected).await);
+    };
+    let whole = seconds.map_or_else(String::new, |seconds| format!("of {seconds} "));
+    let message = format!(
+        "stopped after {} {whole}s, because {steps} deadlines were reached; the clock shows {}: advance it again for the \
+         rest",
+        passed.as_secs_f64(),
+        clock::date(namespace.clock.now())
+    );
+    let status = StatusCode::REQUEST_TIMEOUT;
+    Err(ApiError::new(status, "not-advanced", message))
+}
+
+fn no_next(error: NoNext, max: f64) -> ApiError {
+    let message = match error {
+        NoNext::NothingDue => "nothing is due at any time".to_owned(),
+        NoNext::TooFar(next, by) => format!(
+            "what is due next is so at {}, {} s from now, and a clock is advanced by {max} s at most",
+            clock::date(next),
+            by.as_secs_f64()
+        ),
+    };
+    ApiError::new(StatusCode::CONFLICT, "refused", message)
 }
 
 #[derive(Debug, Deserialize)]

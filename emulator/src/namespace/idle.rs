@@ -6,15 +6,17 @@
 //! not, because time ends some of them.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use servicebus_broker::{Entities as _, Entity, EntityId, ReceiverId, SubQueue};
+use servicebus_broker::{Entities as _, Entity, EntityId, ReceiverId, SubQueue, Timestamp};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{Namespace, SharedEntity};
 use crate::clock::Alarm;
+use crate::router::CONNECTING;
 
 /// How long an advance, or the response to a change, waits for a client that does not read.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -34,6 +36,14 @@ pub(crate) struct Busy {
     pub(crate) reason: String,
 }
 
+/// Why there is no next deadline to advance to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoNext {
+    NothingDue,
+    /// The next deadline, and the time until then, which is longer than the limit.
+    TooFar(Timestamp, Duration),
+}
+
 /// Wakes the timers after a change of the clock, even if an advance is dropped half-way.
 struct ClockChange<'a>(&'a Alarm);
 
@@ -48,10 +58,39 @@ impl Namespace {
     /// `steps`, it stops before the next one and returns how far it came. If dropped, it leaves the clock at the last
     /// reached deadline.
     pub(crate) async fn advance(&self, by: Duration, steps: u32) -> Result<(), Duration> {
+        let Ok(done) = self.advance_by(|| Ok::<_, Infallible>(by), steps).await;
+        done
+    }
+
+    /// Advances time to the next deadline as [`Self::advance`] does, if it is at most `limit` away when the advance begins.
+    pub(crate) async fn advance_to_next(
+        &self,
+        limit: Duration,
+        steps: u32,
+    ) -> Result<Result<(), Duration>, NoNext> {
+        let until_next = || {
+            let next = self.next_deadline().ok_or(NoNext::NothingDue)?;
+            let by = next.since(self.clock.now());
+            match by <= limit {
+                true => Ok(by),
+                false => Err(NoNext::TooFar(next, by)),
+            }
+        };
+        self.advance_by(until_next, steps).await
+    }
+
+    /// Advances time by the result of `by`, which is called once time stands.
+    async fn advance_by<E>(
+        &self,
+        by: impl FnOnce() -> Result<Duration, E>,
+        steps: u32,
+    ) -> Result<Result<(), Duration>, E> {
         let _alone = self.advancing.lock().await;
         self.connected().await;
         let changed = ClockChange(&self.alarm);
-        let advance = self.clock.begin_advance(by);
+        let mut advance = self.clock.begin_advance(Duration::ZERO);
+        let by = by()?;
+        advance.target = advance.target + by;
         self.record_advance(by.as_millis() as u64);
         // Everything that a client wrote before its request happens before time advances (spec/observed.md 18).
         self.router.read_all();
@@ -61,7 +100,10 @@ impl Namespace {
             self.wait_idle(&mut late).await;
             match self.next_deadline() {
                 Some(deadline) if deadline <= advance.target => {
-                    left = left.checked_sub(1).ok_or_else(|| advance.passed())?;
+                    let Some(rest) = left.checked_sub(1) else {
+                        return Ok(Err(advance.passed()));
+                    };
+                    left = rest;
                     advance.step_to(deadline);
                     while self.fire_due() {
                         yield_now().await;
@@ -77,7 +119,7 @@ impl Namespace {
         drop(changed);
         self.append_clock();
         self.wait_idle(&mut late).await;
-        Ok(())
+        Ok(Ok(()))
     }
 
     /// Stops time after a running advance, and ends automatic steps.
@@ -192,13 +234,17 @@ impl Namespace {
         }
     }
 
-    /// Waits until the connecting clients have asked for the waiting messages.
+    /// Waits until the connecting clients have asked for the waiting messages. Does not wait longer than one client counts as
+    /// connecting: another one may connect at any time.
     async fn connected(&self) {
-        while !self.connecting().is_empty() {
-            let turn = self.turns.notified();
-            // A client that asks for nothing stops counting as connecting soon.
-            let _ = timeout(CONNECTING_CHECK, turn).await;
-        }
+        let connected = async {
+            while !self.connecting().is_empty() {
+                let turn = self.turns.notified();
+                // A client that asks for nothing stops counting as connecting soon.
+                let _ = timeout(CONNECTING_CHECK, turn).await;
+            }
+        };
+        let _ = timeout(CONNECTING, connected).await;
     }
 
     /// Returns the connecting clients, if a message waits for which no receiver has asked: one of them may be about to.
@@ -323,107 +369,4 @@ fn locks_held(entity: &Entity, kind: SubQueue) -> BTreeMap<ReceiverId, usize> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::future::Future as _;
-    use std::pin::pin;
-    use std::task::{Context, Waker};
-
-    use servicebus_broker::{EntityDescription, EntityPath, Message, ReceiveMode};
-
-    use super::*;
-    use crate::clock::tests::put_by_hand;
-    use crate::config::NamespaceConfig;
-    use crate::failures::Failures;
-    use crate::namespace::Ids;
-
-    const MINUTE: Duration = Duration::from_secs(60);
-
-    /// A namespace with a queue, whose messages expire after 10, 20 and 30 s.
-    fn namespace() -> Namespace {
-        with_queues(1)
-    }
-
-    /// The same with so many queues.
-    fn with_queues(count: usize) -> Namespace {
-        let path = |number| EntityPath::of_address(&format!("q{number}")).expect("it is legal");
-        let queues = (0..count).map(|number| (path(number), EntityDescription::default()));
-        let config = NamespaceConfig {
-            queues: queues.collect(),
-            ..NamespaceConfig::new("one")
-        };
-        let (_, real) = put_by_hand();
-        let namespace = Namespace::new(config, real, Some(1), false, Failures::default());
-        for (entity, seconds) in { namespace.entities() }
-            .iter()
-            .flat_map(|entity| [10_u32, 20, 30].map(|s| (entity, s)))
-        {
-            let mut bytes = vec![0x00, 0x53, 0x70, 0xc0, 0x08, 0x03, 0x40, 0x40, 0x70];
-            bytes.extend((seconds * 1000).to_be_bytes());
-            bytes.extend([0x00, 0x53, 0x75, 0xa0, 0x01, b'x']);
-            let message =
-                Message::parse(bytes.into(), &mut Ids::new(Some(1), 1)).expect("it is legal");
-            let sent = namespace.operate_as_broker(entity, |entity, cx| entity.send(cx, message));
-            sent.expect("there is room");
-        }
-        namespace
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn at_most_a_hundred_busy_entities_are_listed() {
-        let namespace = with_queues(150);
-        for (number, entity) in (1..).zip(namespace.entities()) {
-            namespace.operate_as_broker(&entity, |entity, cx| {
-                let (kind, id) = (SubQueue::Active, ReceiverId(number));
-                entity.attach_receiver(kind, id, ReceiveMode::PeekLock);
-                entity.set_credit(cx, kind, id, 3);
-                entity.acquire(cx, kind, id, 3, usize::MAX, &mut Vec::new());
-            });
-        }
-        let busy = namespace.settled(Duration::ZERO, None).await.unwrap_err();
-        let own = |busy: &Busy| busy.reason.starts_with("3 locked by ");
-        assert_eq!(busy.iter().filter(|busy| own(busy)).count(), 100);
-        assert_eq!(
-            busy[100..]
-                .iter()
-                .map(|busy| &*busy.reason)
-                .collect::<Vec<_>>(),
-            ["50 more are not idle"]
-        );
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_dropped_advance_leaves_the_clock_at_its_last_step() {
-        let namespace = namespace();
-        let start = namespace.clock.now();
-        {
-            let mut advance = pin!(namespace.advance(MINUTE, u32::MAX));
-            let mut cx = Context::from_waker(Waker::noop());
-            assert!(advance.as_mut().poll(&mut cx).is_pending());
-            assert!(advance.as_mut().poll(&mut cx).is_pending());
-        }
-        let clock = namespace.clock.read();
-        assert_eq!(clock.now.since(start), Duration::from_secs(20));
-        assert!(!clock.frozen, "time flows as before");
-        assert_eq!(
-            namespace.advance(MINUTE, 1).await,
-            Ok(()),
-            "the third is left"
-        );
-        assert_eq!(
-            namespace.clock.now().since(start),
-            MINUTE + Duration::from_secs(20)
-        );
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn an_advance_stops_after_the_given_number_of_steps() {
-        let namespace = namespace();
-        let start = namespace.clock.now();
-        namespace.freeze().await;
-        let came = Duration::from_secs(20);
-        assert_eq!(namespace.advance(MINUTE, 2).await, Err(came));
-        assert_eq!(namespace.clock.now().since(start), came);
-        assert!(namespace.clock.read().frozen, "time stands as before");
-        assert_eq!(namespace.advance(MINUTE, 1).await, Ok(()));
-    }
-}
+mod tests;
