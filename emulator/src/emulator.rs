@@ -336,7 +336,8 @@ fn open_stored_namespaces(control: &Control, shared: &Shared) -> Result<(), Star
         }
         let (name, tier) = (&kept.name, shared.options.tier);
         let read = NamespaceConfig::parse_as(name, &kept.text, tier, &|_| false);
-        control.create(read.map_err(|error| damaged(error.to_string()))?)?;
+        let created = control.create(read.map_err(|error| damaged(error.to_string()))?);
+        created.map_err(only_stored)?;
     }
     let orphans = store.remove_orphans();
     orphans.map_err(|error| damaged(error.to_string()))?;
@@ -348,6 +349,18 @@ fn open_stored_namespaces(control: &Control, shared: &Shared) -> Result<(), Star
             source,
         })
     })
+}
+
+/// Adds to a conflict of namespaces that this one is stored and not declared, so that the configuration does not show it.
+fn only_stored(error: StartError) -> StartError {
+    let StartError::Namespace { namespace, reason } = error else {
+        return error;
+    };
+    let reason = format!(
+        "{reason}. The configuration does not declare {namespace:?}, it is in the data directory: start with --prune to remove \
+         it with everything else that is not declared, or use distinct key names and addresses"
+    );
+    StartError::Namespace { namespace, reason }
 }
 
 /// Returns the access rules of the control API; logs a warning where clients beyond the loopback can reach it.

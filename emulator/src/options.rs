@@ -228,6 +228,20 @@ pub enum DataError {
         /// The declared and the stored settings.
         reason: String,
     },
+    /// A stored entity is not allowed in the tier that its namespace has now.
+    #[error(
+        "namespace {namespace:?}: {entity:?} is stored with settings that the {tier} tier does not allow: {reason}; use the tier with which it was stored, declare it with allowed settings, or remove it with --prune"
+    )]
+    Tier {
+        /// The namespace.
+        namespace: String,
+        /// The entity.
+        entity: String,
+        /// The name of the tier.
+        tier: &'static str,
+        /// The stored and the allowed settings.
+        reason: String,
+    },
     /// This build has no support for a data directory.
     #[error(
         "this emulator was built without the feature \"durable\" and cannot use a data directory"

@@ -118,15 +118,15 @@ impl Definition {
         serde_json::to_vec(&row).unwrap_or_default()
     }
 
-    /// Reads what [`Definition::row`] wrote.
-    pub(crate) fn read(row: &[u8], tier: Tier) -> Result<Self, String> {
+    /// Reads what [`Definition::row`] wrote. The tier may have changed since; the highest one accepts what the others accept.
+    pub(crate) fn read(row: &[u8]) -> Result<Self, String> {
         let row: Row = serde_json::from_slice(row).map_err(|error| error.to_string())?;
         let path = path_of(&row.path)?;
         let about = |what: String| format!("{path}: {what}");
         let kind = KINDS.iter().find(|(word, _)| *word == row.kind);
         let &(_, kind) = kind.ok_or_else(|| about(format!("the kind {:?}", row.kind)))?;
         let text = row.properties.to_string();
-        let description = read_properties(&text, kind, &path, None, tier);
+        let description = read_properties(&text, kind, &path, None, Tier::Premium);
         let mut description = EntityDescription {
             client: row.client.map(|Client(client)| Box::new(client)),
             ..description.map_err(|error| about(error.to_string()))?

@@ -199,8 +199,7 @@ impl LoadedEntity {
         config: &NamespaceConfig,
         now: Timestamp,
     ) -> Result<Self, LoadError> {
-        let tier = config.settings.tier;
-        let definition = Definition::read(row, tier).map_err(LoadError::Damaged)?;
+        let definition = Definition::read(row).map_err(LoadError::Damaged)?;
         let entity = Entity::new(
             definition.kind,
             id,

@@ -133,7 +133,8 @@ impl Namespace {
         self.delete_left_by_links(&paths);
         let declaration = self.config.without_entities().to_json().to_string();
         store.append_declaration(declaration);
-        self.apply_declaration(prunes)
+        self.apply_declaration(prunes)?;
+        self.check_tier()
     }
 
     fn restore_clock(&self, stored: ClockState) {
@@ -169,6 +170,27 @@ impl Namespace {
         if let (Some(held), Some(entity)) = (held, self.entity(path)) {
             entity.lock().join(held);
         }
+    }
+
+    /// Fails if a stored entity is not allowed in the tier, which may have been another one before.
+    fn check_tier(&self) -> Result<(), DataError> {
+        let tier = self.config.settings.tier;
+        for entity in self.entities() {
+            let (kind, path) = (entity.kind, entity.path.to_string());
+            let problems = self.read(&entity, |own| own.description().problems(kind, tier));
+            let of_kind = kind.problem(&path, tier);
+            let problems = of_kind.into_iter().chain(problems);
+            let reasons: Vec<String> = problems.map(|problem| problem.to_string()).collect();
+            if !reasons.is_empty() {
+                return Err(DataError::Tier {
+                    namespace: self.name().to_owned(),
+                    entity: path,
+                    tier: tier.name(),
+                    reason: reasons.join("; "),
+                });
+            }
+        }
+        Ok(())
     }
 
     fn apply_declaration(&self, prunes: bool) -> Result<(), DataError> {

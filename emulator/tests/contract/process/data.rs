@@ -278,6 +278,49 @@ fn a_changed_declaration_updates_entities_or_is_refused() {
 }
 
 #[test]
+fn a_stored_entity_that_a_lower_tier_does_not_allow_is_reported_or_changed() {
+    let directory = Directory::new();
+    let with = |tier: &str, queue| {
+        let tier = format!(r#""Tier":"{tier}""#);
+        TemporaryFile::new(&queues(&tier, &[queue]))
+    };
+    let large = r#""MaxMessageSizeInKilobytes":2048"#;
+    let process = directory.start_with(&with("premium", ("q", large)));
+    process.client().send_to("q", &Message::new("a"));
+    kill(process);
+    let text = directory.refusal(Some(&with("standard", ("other", ""))));
+    assert_contains(
+        &text,
+        r#"namespace "sbemulatorns": "q" is stored with settings that the Standard tier does not allow"#,
+    );
+    assert_contains(&text, "MaxMessageSizeInKilobytes is 2048; allowed: none");
+    let process = directory.start_with(&with("standard", ("q", "")));
+    assert_eq!(messages(&process, "q"), as_told(&[("a", "active", 0)]));
+}
+
+#[test]
+fn a_stored_namespace_that_conflicts_with_a_declared_one_is_named_as_stored() {
+    let directory = Directory::new();
+    kill(directory.start());
+    let declared = json!({"UserConfig": {"Namespaces": [{"Name": "orders"}]}});
+    let file = TemporaryFile::new(&declared.to_string());
+    let text = directory.refusal(Some(&file));
+    assert_contains(&text, r#"belongs to the namespace "orders""#);
+    assert_contains(
+        &text,
+        r#"The configuration does not declare "sbemulatorns", it is in the data directory"#,
+    );
+    let arguments = [
+        "--data",
+        directory.path(),
+        "--config",
+        file.path(),
+        "--prune",
+    ];
+    Process::start(&arguments);
+}
+
+#[test]
 fn an_unusable_data_directory_is_reported() {
     let directory = Directory::unused();
     let process = directory.start();
