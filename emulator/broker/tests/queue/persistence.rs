@@ -8,15 +8,21 @@ use servicebus_broker::{
 };
 
 use crate::bus::{START, message, rules, secs};
-use crate::world::World;
+use crate::world::{World, rule, sql};
+
+const A: &str = "t/Subscriptions/a";
 
 fn changes(world: &mut World) -> Option<Changes> {
+    changes_of(world, "q")
+}
+
+fn changes_of(world: &mut World, name: &str) -> Option<Changes> {
     let mut last = 0;
     let mut next_body = || {
         last += 1;
         BodyId(NonZeroU64::new(last).expect("it is more than 0"))
     };
-    world.operate("q", |entity, _| entity.take_changes(&mut next_body))
+    world.operate(name, |entity, _| entity.take_changes(&mut next_body))
 }
 
 /// Whether a client waits for the changes; `None` without changes.
@@ -45,6 +51,24 @@ fn changes_other_than_the_last_use_are_awaited_by_clients() {
         .schedule_in(&mut transaction, "q", &[later])
         .expect("there is room");
     assert_eq!(is_awaited(&mut world), Some(true));
+}
+
+#[test]
+fn a_refused_change_of_a_rule_stores_no_rules() {
+    let mut world = World::topic(&[A]);
+    world.operate("t", |entity, _| entity.record_changes());
+    let mut stores_rules = |change: &mut dyn FnMut(&mut World) -> bool| {
+        let is_changed = change(&mut world);
+        let changes = changes_of(&mut world, "t");
+        let has_rules = changes.is_some_and(|changes| changes.definition);
+        (is_changed, has_rules)
+    };
+    let mut add = |world: &mut World| world.add_rule(A, rule("one", sql("a = 1"))).is_ok();
+    let mut remove = |world: &mut World| world.remove_rule(A, "one").is_ok();
+    assert_eq!(stores_rules(&mut add), (true, true));
+    assert_eq!(stores_rules(&mut add), (false, false));
+    assert_eq!(stores_rules(&mut remove), (true, true));
+    assert_eq!(stores_rules(&mut remove), (false, false));
 }
 
 #[test]

@@ -79,6 +79,7 @@ impl Entity {
     /// Removes an idle subscription, which does not count as a use of the topic (semantics §5).
     pub(crate) fn unsubscribe_idle(&mut self, cx: &mut Context<'_>, subscription: &EntityPath) {
         self.follow_up(cx, |entity, _| {
+            entity.definition_changed();
             entity.with_rules(|set| set.unsubscribe(subscription));
         });
     }
@@ -90,7 +91,14 @@ impl Entity {
         subscription: &EntityPath,
         change: RuleChange,
     ) -> Result<(), ChangeRuleError> {
-        let changed = self.change_rules(cx, |set| change.apply(set, subscription));
+        let changed = self.client_operation(cx, |entity, _| {
+            let changed = entity.with_rules(|set| change.apply(set, subscription));
+            // All rules of a topic are stored together: a refused change must not store them again.
+            if let Some(Ok(())) = changed {
+                entity.definition_changed();
+            }
+            changed
+        });
         let no_topic = || Err(ChangeRuleError::NotFound(subscription.to_string()));
         changed.unwrap_or_else(no_topic)
     }
@@ -101,11 +109,13 @@ impl Entity {
         cx: &mut Context<'_>,
         change: impl FnOnce(&mut RuleSet) -> T,
     ) -> Option<T> {
-        self.client_operation(cx, |entity, _| entity.with_rules(change))
+        self.client_operation(cx, |entity, _| {
+            entity.definition_changed();
+            entity.with_rules(change)
+        })
     }
 
     fn with_rules<T>(&mut self, change: impl FnOnce(&mut RuleSet) -> T) -> Option<T> {
-        self.definition_changed();
         match &mut self.role {
             Role::Topic { rules, .. } => Some(change(Arc::make_mut(rules))),
             Role::Queue { .. } | Role::Subscription { .. } => None,
