@@ -279,7 +279,7 @@ fn a_changed_declaration_updates_entities_or_is_refused() {
 
 #[test]
 fn a_stored_entity_that_a_lower_tier_does_not_allow_is_reported_or_changed() {
-    let directory = Directory::new();
+    let directory = Directory::unused();
     let with = |tier: &str, queue| {
         let tier = format!(r#""Tier":"{tier}""#);
         TemporaryFile::new(&queues(&tier, &[queue]))
@@ -300,7 +300,7 @@ fn a_stored_entity_that_a_lower_tier_does_not_allow_is_reported_or_changed() {
 
 #[test]
 fn a_stored_namespace_that_conflicts_with_a_declared_one_is_named_as_stored() {
-    let directory = Directory::new();
+    let directory = Directory::unused();
     kill(directory.start());
     let declared = json!({"UserConfig": {"Namespaces": [{"Name": "orders"}]}});
     let file = TemporaryFile::new(&declared.to_string());
