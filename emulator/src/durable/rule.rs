@@ -121,11 +121,12 @@ impl NamedValue {
     fn read(self) -> Result<(Box<str>, Encoded), String> {
         let Self(name, encoded, is_zoneless) = self;
         let value = Encoded::from_amqp(&encoded).map_err(|error| format!("{name}: {error}"))?;
-        let instant = match value.value() {
-            Value::Instant(ticks) if is_zoneless => Some(Encoded::instant(ticks, true)),
-            _ => None,
-        };
-        Ok((name, instant.unwrap_or(value)))
+        if let Value::Instant(ticks) = value.value()
+            && is_zoneless
+        {
+            return Ok((name, Encoded::instant(ticks, true)));
+        }
+        Ok((name, value))
     }
 }
 
