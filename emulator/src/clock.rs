@@ -56,11 +56,14 @@ pub(crate) struct NamespaceClock {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct State {
-    /// Milliseconds ahead of real time while time flows.
+    /// Milliseconds ahead of real time while time flows, without the correction by `origin`.
     offset: i64,
     frozen_at: Option<Timestamp>,
     /// Whether time flows again after the advance that stopped it.
     flows_after: bool,
+    /// The lowest wall time of the real clock's start, in milliseconds since the Unix epoch, if wall time was set back between two
+    /// processes.
+    origin: Option<i64>,
 }
 
 /// A reading of a namespace's clock.
@@ -210,9 +213,9 @@ impl NamespaceClock {
     /// Returns the milliseconds ahead of real time.
     pub(crate) fn ahead(&self) -> i64 {
         let state = self.state();
-        match state.frozen_at {
-            None => state.offset,
-            Some(_) => self.reading(&state).ahead,
+        match (state.frozen_at, state.origin) {
+            (None, None) => state.offset,
+            _ => self.reading(&state).ahead,
         }
     }
 
@@ -237,39 +240,39 @@ impl NamespaceClock {
     pub(crate) fn resume(&self) {
         let mut state = self.state();
         *state = State {
-            offset: self.reading(&state).ahead,
-            ..State::default()
+            offset: self.offset(&state),
+            frozen_at: None,
+            flows_after: false,
+            origin: state.origin,
         };
     }
 
     /// Returns the state from which [`NamespaceClock::restore`] continues in another process.
     pub(crate) fn stored_state(&self) -> ClockState {
         let state = self.state();
-        let Reading { now, ahead, .. } = self.reading(&state);
         let frozen_at = state.frozen_at.filter(|_| !state.flows_after);
         ClockState {
-            offset: if state.flows_after {
-                ahead
-            } else {
-                state.offset
+            offset: match state.flows_after {
+                true => self.offset(&state),
+                false => state.offset,
             },
             frozen_at: frozen_at.map(Timestamp::as_millis),
-            now: now.as_millis(),
+            now: self.reading(&state).now.as_millis(),
         }
     }
 
     /// Continues from the state of another process, never backwards; returns by how many milliseconds real time went back
     /// since.
     pub(crate) fn restore(&self, stored: ClockState) -> i64 {
-        let mut state = self.state();
-        *state = State {
+        // Real time when time was stored or frozen.
+        let before = stored.now.saturating_sub(stored.offset);
+        let back = before.saturating_sub(self.real.now().as_millis()).max(0);
+        *self.state() = State {
             offset: stored.offset,
             frozen_at: stored.frozen_at.map(Timestamp::from_millis),
             flows_after: false,
+            origin: (back > 0).then(|| before.saturating_sub(self.elapsed_millis())),
         };
-        let shown = self.reading(&state).now.as_millis();
-        let back = stored.now.saturating_sub(shown).max(0);
-        state.offset = state.offset.saturating_add(back);
         back
     }
 
@@ -294,14 +297,40 @@ impl NamespaceClock {
     }
 
     fn reading(&self, state: &State) -> Reading {
-        let real = self.real.now().as_millis();
-        let flowing = Timestamp::from_millis(real.saturating_add(state.offset));
+        let (real, corrected) = self.real_times(state);
+        let flowing = Timestamp::from_millis(corrected.saturating_add(state.offset));
         let now = state.frozen_at.unwrap_or(flowing);
         Reading {
             now,
             ahead: now.as_millis().saturating_sub(real),
             frozen: state.frozen_at.is_some(),
         }
+    }
+
+    /// Returns the offset with which time flows on from its current instant.
+    fn offset(&self, state: &State) -> i64 {
+        let (_, corrected) = self.real_times(state);
+        state
+            .frozen_at
+            .map_or(state.offset, |at| at.as_millis().saturating_sub(corrected))
+    }
+
+    /// Returns real time, and real time corrected for wall time that was set back between two processes: it goes on from the last
+    /// time of the earlier one until wall time has reached it. The correction is not part of the offset and not stored: otherwise it
+    /// would remain when wall time is right again.
+    #[inline]
+    fn real_times(&self, state: &State) -> (i64, i64) {
+        let elapsed = self.elapsed_millis();
+        let origin = self.real.origin(elapsed);
+        let corrected = state.origin.map_or(origin, |lowest| lowest.max(origin));
+        (
+            origin.saturating_add(elapsed),
+            corrected.saturating_add(elapsed),
+        )
+    }
+
+    fn elapsed_millis(&self) -> i64 {
+        self.real.elapsed().as_millis() as i64
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -331,6 +360,7 @@ impl Drop for ClockAdvance<'_> {
             offset: self.before.offset.saturating_add(by),
             frozen_at: self.before.frozen_at.map(|_| reached),
             flows_after: false,
+            origin: self.before.origin,
         };
     }
 }

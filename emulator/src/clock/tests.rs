@@ -56,6 +56,55 @@ async fn a_frozen_clock_ignores_jumps_of_wall_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn wall_time_set_back_between_processes_leaves_no_offset() {
+    let (put, clock) = wall();
+    put.store(7_200_000, Ordering::Relaxed);
+    let mut stored = clock.stored_state();
+    for round in 1..=3 {
+        let before = stored.now - START;
+        // The wall clock shows START again.
+        let (_, clock) = wall();
+        assert_eq!(clock.restore(stored), before);
+        assert_eq!((shown(&clock), clock.ahead()), (before, before));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let later = clock.stored_state();
+        assert_eq!((later.offset, later.now - START), (0, before + 1_000));
+        // The wall clock is right again.
+        let (put, clock) = wall();
+        let right = 7_200_000 + round * 60_000;
+        put.store(right, Ordering::Relaxed);
+        assert_eq!(clock.restore(later), 0);
+        assert_eq!((shown(&clock), clock.ahead()), (right, 0));
+        stored = clock.stored_state();
+        assert_eq!((stored.offset, stored.now - START), (0, right));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_user_s_offset_is_kept_apart_from_wall_time_that_was_set_back() {
+    let (put, clock) = wall();
+    put.store(7_200_000, Ordering::Relaxed);
+    clock.freeze();
+    let advance = clock.begin_advance(Duration::from_secs(5));
+    advance.step_to(advance.target);
+    drop(advance);
+    let stored = clock.stored_state();
+    let (put, clock) = wall();
+    assert_eq!(clock.restore(stored), 7_200_000);
+    clock.resume();
+    assert_eq!((shown(&clock), clock.ahead()), (7_205_000, 7_205_000));
+    assert_eq!(clock.stored_state().offset, 5_000);
+    put.store(7_200_000, Ordering::Relaxed);
+    assert_eq!(
+        (shown(&clock), clock.ahead()),
+        (7_205_000, 5_000),
+        "right again"
+    );
+    put.store(7_300_000, Ordering::Relaxed);
+    assert_eq!((shown(&clock), clock.ahead()), (7_305_000, 5_000));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_distant_deadline_is_rechecked_periodically() {
     let (put, clock) = wall();
     let real = &clock.real;

@@ -389,7 +389,8 @@ impl Client {
 
     /// Advances time and runs what is due.
     fn wait(&mut self, namespace: &Namespace, rng: &mut SeededRng) {
-        let by = 1_000 * (1 + rng.below(40) as i64);
+        // The second process begins with an earlier wall time than the first one had.
+        let by = namespace.clock.ahead() + 1_000 * (1 + rng.below(40) as i64);
         self.put.fetch_add(by, Ordering::Relaxed);
         while namespace.fire_due() {}
         self.steps.add(namespace, &self.known);
