@@ -184,6 +184,16 @@ pub enum DataError {
         /// The error of the operating system.
         source: io::Error,
     },
+    /// The disk has too little space to start.
+    #[error(
+        "cannot use the data directory {directory:?}: its disk is full, and a start needs up to {needed} bytes. Nothing is lost: free that much, or read the contents with `servicebus-emulator data DIR export`, which needs no space there"
+    )]
+    DiskFull {
+        /// The directory.
+        directory: PathBuf,
+        /// The bytes that must be free, mostly for what the journal holds.
+        needed: u64,
+    },
     /// Another process uses the directory.
     #[error(
         "the data directory {0:?} is in use by another process; only one emulator can use it at a time"

@@ -8,6 +8,7 @@ use super::Sync;
 use super::backend::FileBackend;
 use super::file::{open_in, prepare};
 use super::journal::{DamagedJournal, GROWTH};
+use super::space::is_disk_full;
 use crate::options::DataError;
 
 /// A database that is being created or copied.
@@ -96,7 +97,50 @@ pub(super) fn open_error(directory: &Path, error: redb::Error) -> DataError {
     }
 }
 
+/// The inner error of a start that finds the disk full: the bytes that it needs.
+#[derive(Debug, thiserror::Error)]
+#[error("a start needs up to {0} bytes")]
+pub(crate) struct NeedsSpace(u64);
+
+impl NeedsSpace {
+    /// Adds the bytes that a start needs to the error of a full disk.
+    pub(crate) fn add_to(error: redb::Error, bytes: u64) -> redb::Error {
+        if let redb::Error::Io(source) = &error
+            && is_disk_full(source)
+        {
+            return redb::Error::Io(io::Error::new(source.kind(), Self(bytes)));
+        }
+        error
+    }
+
+    /// The bytes in the error of a full disk, or an upper bound.
+    fn of(source: &io::Error, directory: &Path) -> u64 {
+        let inner = source
+            .get_ref()
+            .and_then(|inner| inner.downcast_ref::<Self>());
+        inner.map_or_else(
+            || {
+                let journal = fs::metadata(directory.join(JOURNAL_FILE));
+                space_for(journal.map_or(0, |journal| journal.len()))
+            },
+            |Self(bytes)| *bytes,
+        )
+    }
+}
+
+/// The bytes that a start needs at most for rows and bodies in the journal: at least half of each page of the database is used, and an
+/// empty journal has a length, too.
+pub(crate) fn space_for(journal: u64) -> u64 {
+    2 * journal + GROWTH as u64
+}
+
 pub(super) fn cannot_use(directory: &Path, source: io::Error) -> DataError {
+    if is_disk_full(&source) {
+        return DataError::DiskFull {
+            needed: NeedsSpace::of(&source, directory),
+            directory: directory.to_owned(),
+        };
+    }
     DataError::Directory {
         directory: directory.to_owned(),
         source,

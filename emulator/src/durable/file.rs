@@ -15,8 +15,9 @@ use servicebus_broker::BodyId;
 use super::backend::{FileBackend, ReserveFile, RetryWhenFull};
 use super::batch::end_of;
 use super::directory::{
-    COPY_FILE, FORMAT_FILE, JOURNAL_FILE, STORE_FILE, VERSION, cannot_use, check_lengths,
-    create_store, lock, open_error, open_file, read_version, sync_directory, write_version,
+    COPY_FILE, FORMAT_FILE, JOURNAL_FILE, NeedsSpace, STORE_FILE, VERSION, cannot_use,
+    check_lengths, create_store, lock, open_error, open_file, read_version, space_for,
+    sync_directory, write_version,
 };
 use super::journal::{CHECKPOINT_ROWS, CHECKPOINT_SIZE, Journal, Start};
 use super::reader::BodyReader;
@@ -151,9 +152,12 @@ impl RowFile {
             directory: None,
             waste: FreeSpace::none(),
         };
+        let needed = space_for(store.journal.live_bytes());
         // After a crash between the growth of the file and its first record the database has a length, but there are no records.
         while !store.journal.can_shrink() {
-            store.checkpoint_oldest(CHECKPOINT_SIZE)?;
+            store
+                .checkpoint_oldest(CHECKPOINT_SIZE)
+                .map_err(|error| NeedsSpace::add_to(error, needed))?;
         }
         store.journal.shrink()?;
         Ok(store)
@@ -195,6 +199,18 @@ impl RowFile {
         transaction.commit()?;
         self.journal
             .remove_oldest(done, &moved_rows, &moved_bodies, start)?;
+        Ok(())
+    }
+
+    /// On a full disk, moves the whole journal into the database before it would grow for the encoded batch: most of it is replaced
+    /// while clients settle messages, and the batch then overwrites it.
+    fn reuse_journal(&mut self) -> Result<(), redb::Error> {
+        if self.space.is_available() || !self.journal.must_grow() {
+            return Ok(());
+        }
+        while !self.journal.is_empty() && self.has_space_for_checkpoint() {
+            self.checkpoint_oldest(IDLE_CHECKPOINT_SIZE)?;
+        }
         Ok(())
     }
 
@@ -295,7 +311,9 @@ impl Disk for RowFile {
             // The next write moves another part of a long record.
             is_due = self.journal.needs_checkpoint() && self.rest.is_none();
         }
-        self.append(batch).map_err(|error| error.to_string())
+        self.reuse_journal()
+            .and_then(|()| self.append(batch))
+            .map_err(|error| error.to_string())
     }
 
     fn needs_checkpoint(&self) -> bool {

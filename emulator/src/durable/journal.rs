@@ -29,7 +29,10 @@ use servicebus_broker::BodyId;
 
 use self::bodies::BodyLocation;
 pub(super) use self::bodies::{JournalBodies, PinnedBody};
-use self::record::{HEADER, decode, encode, is_valid, length_and_generation, write_header};
+pub(super) use self::record::DamagedJournal;
+use self::record::{
+    HEADER, damaged, damaged_record, decode, encode, is_valid, length_and_generation, write_header,
+};
 use super::Batch;
 use super::batch::remove_prefix;
 
@@ -208,11 +211,16 @@ impl Journal {
         self.next_position().is_some()
     }
 
+    /// Whether the file is too short for the encoded record.
+    pub(crate) fn must_grow(&self) -> bool {
+        let next = self.next_position();
+        next.is_some_and(|position| self.end_at(position) > self.length)
+    }
+
     /// Extends the file for the encoded record. Returns the start that the database must have before [`Self::append`].
     pub(crate) fn extend(&mut self) -> io::Result<Option<Start>> {
         let position = self.next_position().ok_or(io::ErrorKind::StorageFull)?;
-        // An empty record may follow, which ends the lap.
-        let end = position.offset + (self.buffer.len() + HEADER) as u64;
+        let end = self.end_at(position);
         if end <= self.covered {
             return Ok(None);
         }
@@ -362,6 +370,11 @@ impl Journal {
         (length <= position.offset).then(|| self.end.next_lap())
     }
 
+    /// The length that the file needs for the encoded record at `position`: an empty record may follow, which ends the lap.
+    fn end_at(&self, position: Position) -> u64 {
+        position.offset + (self.buffer.len() + HEADER) as u64
+    }
+
     /// Writes an empty record, after which the lap ends. It is synchronized before the next record, which would otherwise be the only
     /// one after some crashes.
     fn end_lap(&mut self) -> io::Result<()> {
@@ -475,22 +488,4 @@ impl Journal {
         }
         Ok(false)
     }
-}
-
-/// The inner error of a damaged journal.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum DamagedJournal {
-    #[error("a record is damaged")]
-    Record,
-    /// Bytes that the file has, and that it must have at least.
-    #[error("it was cut: it has {0} bytes instead of {1}")]
-    Cut(u64, u64),
-}
-
-fn damaged(reason: DamagedJournal) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, reason)
-}
-
-fn damaged_record() -> io::Error {
-    damaged(DamagedJournal::Record)
 }

@@ -1,5 +1,7 @@
-//! The format of a journal record: a header of length, generation and checksum, and the encoded batch.
+//! The format of a journal record: a header of length, generation and checksum, and the encoded batch; and the errors of a journal
+//! that does not have it.
 
+use std::io;
 use std::num::NonZeroU64;
 
 use bytes::{Buf as _, Bytes};
@@ -12,6 +14,16 @@ pub(super) const HEADER: usize = 20;
 
 /// A body in a record: its offset and its length.
 pub(super) type Part = (BodyId, u64, usize);
+
+/// The inner error of a damaged journal.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DamagedJournal {
+    #[error("a record is damaged")]
+    Record,
+    /// Bytes that the file has, and that it must have at least.
+    #[error("it was cut: it has {0} bytes instead of {1}")]
+    Cut(u64, u64),
+}
 
 /// Encodes a batch behind an empty header; returns where its bodies are.
 pub(super) fn encode(batch: &Batch, out: &mut Vec<u8>) -> Vec<Part> {
@@ -81,6 +93,14 @@ pub(super) fn decode(mut payload: Bytes) -> Option<Batch> {
         batch.bodies.insert(BodyId(body), value(rest)?);
     }
     Some(batch)
+}
+
+pub(crate) fn damaged(reason: DamagedJournal) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason)
+}
+
+pub(crate) fn damaged_record() -> io::Error {
+    damaged(DamagedJournal::Record)
 }
 
 /// The factor makes neighbouring laps differ in many bits: one flipped bit does not turn one lap into the other.

@@ -40,6 +40,8 @@ pub(super) enum Fault {
     None,
     /// Writes: the disk is full.
     Full,
+    /// Writes that make this file longer than this: the disk is full.
+    FullBeyond(usize, u64),
     /// Synchronizations.
     Unsynchronized,
 }
@@ -82,10 +84,15 @@ impl fmt::Debug for State {
     }
 }
 
+/// The file of the rows.
+pub(super) const ROWS: usize = 0;
+/// The file of the journal.
+pub(super) const JOURNAL: usize = 1;
+
 impl SimulatedDisk {
     /// The file of the rows, and that of the journal.
     pub(super) fn files(&self) -> [SimulatedFile; 2] {
-        [0, 1].map(|file| SimulatedFile(self.clone(), file))
+        [ROWS, JOURNAL].map(|file| SimulatedFile(self.clone(), file))
     }
 
     pub(super) fn set_fault(&self, fault: Fault) {
@@ -166,7 +173,15 @@ impl SimulatedDisk {
 impl SimulatedFile {
     fn change(&self, kind: Kind) -> io::Result<()> {
         let Self(disk, file) = self;
-        if disk.0.lock().fault == Fault::Full {
+        let fault = disk.0.lock().fault;
+        let is_full = match fault {
+            Fault::Full => true,
+            Fault::FullBeyond(other, length) => {
+                other == *file && kind.end() > length.max(self.len()?)
+            }
+            Fault::None | Fault::Unsynchronized => false,
+        };
+        if is_full {
             return Err(io::ErrorKind::StorageFull.into());
         }
         kind.apply(&mut disk.0.lock().contents[*file]);
@@ -176,6 +191,15 @@ impl SimulatedFile {
 }
 
 impl Kind {
+    /// The length that a file has at least.
+    fn end(&self) -> u64 {
+        match self {
+            Self::Write(offset, bytes) => offset + bytes.len() as u64,
+            Self::Length(length) => *length,
+            Self::Synchronize | Self::End => 0,
+        }
+    }
+
     fn apply(&self, content: &mut Vec<u8>) {
         match self {
             Self::Write(offset, bytes) => write(content, *offset, bytes),

@@ -3,12 +3,14 @@
 use std::cell::Cell;
 use std::io;
 use std::num::NonZeroU64;
+use std::path::Path;
 use std::time::Duration;
 
 use servicebus_broker::BodyId;
 
-use super::disk::Fault;
+use super::disk::{Fault, JOURNAL, ROWS};
 use super::*;
+use crate::durable::directory::open_error;
 use crate::durable::journal::GROWTH;
 use crate::durable::space::Reserve;
 use crate::durable::{Pending, load};
@@ -262,6 +264,66 @@ fn a_checkpoint_on_a_full_disk_moves_few_rows_in_a_step() {
     assert_eq!(steps_of(Some(b"row")), 1);
     file.set_fault(Fault::Full);
     assert_eq!(steps_of(None), 8);
+}
+
+/// Clients that settle without a pause leave no time for the checkpoint of an idle store.
+#[test]
+fn a_backlog_is_drained_on_a_full_disk_without_more_space() {
+    let file = SimulatedDisk::default();
+    let space = DiskSpace::new(Box::new(Aside::new(&file)));
+    space.fill_reserve();
+    let [rows, journal] = file.files();
+    let mut disk = RowFile::new(rows, journal, space, true).expect("there is room");
+    let row = |key: u16, row: Option<&'static [u8]>| Batch {
+        rows: [(key.to_be_bytes().to_vec(), row.map(Bytes::from_static))].into(),
+        ..Batch::default()
+    };
+    let keys = 0..1000;
+    for key in keys.clone() {
+        disk.write(row(key, Some(b"message")))
+            .expect("there is room");
+    }
+    disk.checkpoint(&|| true).expect("there is room");
+    disk.shrink(&|| true).expect("there is room");
+    for key in keys {
+        file.set_fault(Fault::FullBeyond(JOURNAL, 0));
+        disk.write(row(key, None)).expect("there is the reserve");
+    }
+    assert!(!disk.space().is_available(), "the reserve was used");
+    disk.checkpoint(&|| true).expect("there is space");
+    let mut left = 0;
+    let mut count = |_: &[u8], _: &[u8]| {
+        left += 1;
+        Ok(())
+    };
+    disk.read(Table::Rows, &[], &mut count)
+        .expect("it can be read");
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn a_start_on_a_full_disk_names_the_space_that_it_needs() {
+    let file = SimulatedDisk::default();
+    let open = |is_new| {
+        let [rows, journal] = file.files();
+        RowFile::new(rows, journal, DiskSpace::new(Box::new(())), is_new)
+    };
+    let mut disk = open(true).expect("there is room");
+    let (id, length) = (BodyId(NonZeroU64::MIN), 4 << 20);
+    let batch = Batch {
+        bodies: [(id, Some(vec![7u8; length].into()))].into(),
+        ..Batch::default()
+    };
+    disk.write(batch).expect("there is room");
+    drop(disk);
+    file.set_fault(Fault::FullBeyond(ROWS, 1 << 20));
+    let error = open(false).err().expect("there is no room");
+    let text = open_error(Path::new("data"), error).to_string();
+    let needed = format!("needs up to {} bytes", 2 * length + GROWTH);
+    assert!(text.contains(&needed), "{text}");
+    file.set_fault(Fault::None);
+    let disk = open(false).expect("there is room");
+    assert_eq!(disk.bodies(), Ok((1, 1)));
 }
 
 #[tokio::test]
