@@ -40,7 +40,7 @@ pub use message::{
     Resubmit, SendMessages, SentMessages,
 };
 pub use namespace::{
-    EndCheck, EndTest, Failure, Health, MemoryUsage, NamespaceInfo, Ready, TestReport,
+    DiskState, EndCheck, EndTest, Failure, Health, MemoryUsage, NamespaceInfo, Ready, TestReport,
 };
 pub use operations::{
     AppliedFault, EntityState, LoggedOperation, Operations, RecordOperations, Released,

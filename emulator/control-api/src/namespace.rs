@@ -93,6 +93,9 @@ pub enum Health {
         message: String,
         /// The memory that connections use.
         memory: MemoryUsage,
+        /// The disk of the data directory; missing if there is none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        disk: Option<DiskState>,
     },
     /// It had some, through errors of its own.
     Unhealthy {
@@ -101,6 +104,17 @@ pub enum Health {
         /// The first 100 failures, the oldest first.
         failures: Vec<Failure>,
     },
+}
+
+/// Whether the disk of the data directory has free space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub enum DiskState {
+    /// It has.
+    Available,
+    /// It has none: sends are refused.
+    Full,
 }
 
 /// The memory that connections use, beside messages in entities.

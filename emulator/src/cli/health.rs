@@ -38,8 +38,8 @@ pub struct HealthOptions {
 /// Returns the health report of the emulator, or one sentence with the reason why it is not healthy.
 pub fn run_health(options: &HealthOptions) -> Result<String, String> {
     let HealthOptions { host, http_port } = options;
-    let response = request(host, *http_port)
-        .map_err(|error| format!("no emulator responds at {host}:{http_port}: {error}"))?;
+    let response =
+        request(host, *http_port).map_err(|error| no_response(host, *http_port, &error))?;
     let (head, body) = response.split_once("\r\n\r\n").unwrap_or((&response, ""));
     match head.split(' ').nth(1) {
         Some("200") => Ok(format!("{body}\n")),
@@ -49,6 +49,17 @@ pub fn run_health(options: &HealthOptions) -> Result<String, String> {
         None => Err(format!(
             "the server at {host}:{http_port} is not an emulator"
         )),
+    }
+}
+
+fn no_response(host: &str, port: u16, error: &io::Error) -> String {
+    // Of the latter kind is a read or write that times out on Unix.
+    match error.kind() == io::ErrorKind::TimedOut || error.kind() == io::ErrorKind::WouldBlock {
+        true => format!(
+            "no emulator answered at {host}:{port} within {} s",
+            TIMEOUT.as_secs()
+        ),
+        false => format!("no emulator responds at {host}:{port}: {error}"),
     }
 }
 
@@ -74,4 +85,19 @@ fn exchange(mut stream: TcpStream) -> io::Result<String> {
     let mut response = Vec::new();
     stream.take(MAX_RESPONSE).read_to_end(&mut response)?;
     Ok(String::from_utf8_lossy(&response).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_out_is_named() {
+        let text = |kind: io::ErrorKind| no_response("localhost", 5300, &kind.into());
+        let late = "no emulator answered at localhost:5300 within 5 s";
+        assert_eq!(text(io::ErrorKind::WouldBlock), late);
+        assert_eq!(text(io::ErrorKind::TimedOut), late);
+        let refused = text(io::ErrorKind::ConnectionRefused);
+        assert!(refused.starts_with("no emulator responds at localhost:5300: "));
+    }
 }

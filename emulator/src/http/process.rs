@@ -9,11 +9,12 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use futures_util::{StreamExt as _, stream};
-use servicebus_control_api::Health;
+use servicebus_control_api::{DiskState, Health};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
 use super::error::ApiError;
+use crate::durable::Store;
 use crate::shared::Shared;
 
 /// The media type of certificates in PEM (RFC 8555 §9.1).
@@ -45,6 +46,7 @@ pub(crate) async fn health(State(shared): State<Arc<Shared>>) -> (StatusCode, Js
         let healthy = Health::Healthy {
             message: "Service is healthy.".into(),
             memory: shared.memory.usage(),
+            disk: shared.namespaces.store.as_ref().map(disk_state),
         };
         return (StatusCode::OK, Json(healthy));
     }
@@ -53,6 +55,13 @@ pub(crate) async fn health(State(shared): State<Arc<Shared>>) -> (StatusCode, Js
         failures,
     };
     (StatusCode::SERVICE_UNAVAILABLE, Json(unhealthy))
+}
+
+fn disk_state(store: &Arc<Store>) -> DiskState {
+    match store.has_space() {
+        true => DiskState::Available,
+        false => DiskState::Full,
+    }
 }
 
 /// Answers with the authorities' certificates; creates them if needed.

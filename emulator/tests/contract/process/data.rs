@@ -125,6 +125,7 @@ fn messages_survive_a_kill_and_locked_ones_count_a_delivery() {
 fn messages_survive_a_regular_stop() {
     let directory = Directory::unused();
     let process = Process::start(&["--data", directory.path(), "--sync", "process"]);
+    assert_eq!(process.http().get("/health").ok()["disk"], "available");
     let mut peer = process.client();
     peer.send_to("queue.1", &Message::new("a"));
     process.signal("TERM");
