@@ -228,7 +228,7 @@ pub enum DataError {
     },
     /// A stored entity cannot take the settings that are declared for it.
     #[error(
-        "namespace {namespace:?}: {entity:?} is stored with settings that differ from the declared ones and cannot be changed: {reason}; delete it, or declare the stored settings"
+        "namespace {namespace:?}: {entity:?} is stored with settings that differ from the declared ones and cannot be changed: {reason}. Declare the stored settings; or, to delete it with its messages, remove it from the configuration and start once with `--prune`, which deletes everything that is stored and not declared"
     )]
     Differs {
         /// The namespace.

@@ -276,6 +276,8 @@ fn a_changed_declaration_updates_entities_or_is_refused() {
         &text,
         "RequiresSession is true; allowed: false, as it was created",
     );
+    // Deleting it needs no running emulator.
+    assert_contains(&text, "start once with `--prune`");
 }
 
 #[test]
