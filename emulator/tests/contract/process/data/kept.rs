@@ -97,7 +97,7 @@ fn what_an_administrator_wrote_survives_a_kill_as_it_is_shown() {
     let values = typed("z", "int", "5") + &typed("a", "dateTime", "2030-01-02T03:04:05");
     let correlation =
         format!("<Filter i:type=\"CorrelationFilter\"><Properties>{values}</Properties></Filter>");
-    let parameters = values.clone() + &typed("@Z", "long", "6");
+    let parameters = values + &typed("@Z", "long", "6");
     let sql = format!(
         "<Filter i:type=\"SqlFilter\"><SqlExpression>x = @z</SqlExpression><Parameters>{parameters}</Parameters></Filter>\
          <Action i:type=\"SqlRuleAction\"><SqlExpression>SET y = @z</SqlExpression><Parameters>{parameters}</Parameters></Action>"
