@@ -304,7 +304,9 @@ fn a_stored_entity_that_a_lower_tier_does_not_allow_is_reported_or_changed() {
 #[test]
 fn a_stored_namespace_that_conflicts_with_a_declared_one_is_named_as_stored() {
     let directory = Directory::unused();
-    kill(directory.start());
+    let process = directory.start();
+    process.client().send_to("queue.1", &Message::new("a"));
+    kill(process);
     let declared = json!({"UserConfig": {"Namespaces": [{"Name": "orders"}]}});
     let file = TemporaryFile::new(&declared.to_string());
     let text = directory.refusal(Some(&file));
