@@ -93,6 +93,7 @@ async fn a_dropped_advance_leaves_the_clock_at_its_last_step() {
 async fn beside_connecting<T>(namespace: &Namespace, work: impl Future<Output = T>) -> T {
     let wake_handle = Arc::default();
     namespace.router.enter(ConnectionId(1), &wake_handle);
+    wake_handle.connecting();
     let connecting = async {
         loop {
             wake_handle.connecting();
@@ -116,28 +117,6 @@ async fn an_advance_ends_while_clients_connect_again_and_again() {
     let advanced = beside_connecting(&namespace, namespace.advance(MINUTE, u32::MAX));
     assert_eq!(advanced.await, Ok(()));
     assert!(namespace.clock.now().since(start) >= MINUTE);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_advance_to_the_next_deadline_ends_there_although_time_passed_before() {
-    let namespace = namespace();
-    let start = namespace.clock.now();
-    let next = namespace.next_deadline().expect("a message expires");
-    let advanced = beside_connecting(&namespace, namespace.advance_to_next(MINUTE, u32::MAX));
-    assert_eq!(advanced.await, Ok(Ok(())));
-    // By what was left of ten seconds after the wait for the client.
-    let left = next.since(start) - CONNECTING;
-    assert_eq!(namespace.clock.ahead(), left.as_millis() as i64);
-    namespace.freeze().await;
-    assert_eq!(
-        namespace.advance_to_next(MINUTE, 0).await,
-        Ok(Err(Duration::ZERO))
-    );
-    let too_far = namespace.advance_to_next(Duration::ZERO, 1).await;
-    assert!(matches!(too_far, Err(NoNext::TooFar(..))), "{too_far:?}");
-    namespace.advance(MINUTE, 2).await.expect("two are left");
-    let nothing = namespace.advance_to_next(MINUTE, 1).await;
-    assert_eq!(nothing, Err(NoNext::NothingDue));
 }
 
 #[tokio::test(start_paused = true)]
