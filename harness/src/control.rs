@@ -36,6 +36,8 @@ use crate::{
 
 /// How long the emulator may take to answer.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long an advance may take: up to a million deadlines are processed.
+const ADVANCE_TIMEOUT: Duration = Duration::from_secs(600);
 /// How long it may take to answer a health check.
 const HEALTH_WITHIN: Duration = Duration::from_secs(5);
 
@@ -241,7 +243,11 @@ impl Backend for Control {
             to: None,
             steps: None,
         };
-        self.post("/clock/advance", json(&advance))
+        Box::pin(async move {
+            let path = self.path("/clock/advance");
+            let advanced = self.send(Method::POST, &path, json(&advance), ADVANCE_TIMEOUT);
+            advanced.await.map(drop)
+        })
     }
 
     fn freeze(&self) -> BoxFuture<'_, ()> {
@@ -290,7 +296,11 @@ impl Backend for Control {
     }
 
     fn reset(&self) -> BoxFuture<'_, ()> {
-        self.post("/reset", Bytes::new())
+        Box::pin(async move {
+            self.post("/reset", Bytes::new()).await?;
+            self.record_history.clear();
+            Ok(())
+        })
     }
 
     fn topology(&self) -> BoxFuture<'_, Value> {

@@ -46,6 +46,11 @@ impl Data {
         }
     }
 
+    /// Returns whether the directory has no content, or does not exist.
+    pub(crate) fn is_empty(&self) -> bool {
+        fs::read_dir(self.directory()).map_or(true, |mut entries| entries.next().is_none())
+    }
+
     /// Returns the options of an emulator. Tests end processes but not machines, so the emulator need not wait for the disk.
     #[cfg(feature = "in-process")]
     pub(crate) fn options(&self) -> DataOptions {

@@ -50,6 +50,11 @@ impl RecordHistory {
         }
     }
 
+    /// Removes the record of all earlier emulators.
+    pub(crate) fn clear(&self) {
+        *self.0.lock() = Record::default();
+    }
+
     /// Appends the event of the restart.
     pub(crate) fn add_restart(&self, termination: Termination, now: SystemTime) {
         let mut earlier = self.0.lock();

@@ -367,7 +367,8 @@ impl ServiceBus {
             recording,
             end,
             data: _data,
-            // Bound last, so dropped first if a check fails.
+            // Bound last, so dropped first if a check fails: the report, then what keeps the namespace.
+            keep_on_failure: _keep_on_failure,
             report_on_failure: _report_on_failure,
             ..
         } = self;

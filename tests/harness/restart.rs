@@ -105,14 +105,40 @@ async fn repeated_restarts() {
 #[tokio::test]
 async fn a_data_directory_outlives_its_service_bus() {
     let directory = TemporaryDirectory::unused();
-    for held in 0..3 {
-        let builder = ServiceBus::builder().topology(orders());
+    let topology = orders()
+        .message("orders", "the first")
+        .dead_letter("orders", "bad", "Rejected", "it is bad");
+    for held in 1..4 {
+        let builder = ServiceBus::builder().topology(topology.clone());
         let servicebus = builder.data(&directory.0).start().await;
         let orders = servicebus.queue("orders");
         assert_message_count!(orders, active = held).await;
+        assert_dead_lettered!(orders, description = "it is bad", count = 1).await;
         orders.send("one more").await;
         servicebus.stop().await;
     }
+}
+
+#[tokio::test]
+async fn a_reset_removes_the_record_from_before_a_restart() {
+    let (servicebus, orders) = durable(Mode::InProcess).await;
+    orders.send("done").await;
+    orders.receive().await.complete().await;
+    servicebus.restart().await;
+    assert_completed!(orders, count = 1).await;
+    servicebus.reset().await;
+    assert_completed!(orders, count = 0, "after {what}", what = "a reset").await;
+}
+
+#[tokio::test]
+async fn a_start_that_cannot_send_its_messages_says_so_in_spite_of_the_leak_check() {
+    let too_large = vec![0_u8; 2 << 20];
+    let topology = orders()
+        .message("orders", "accepted")
+        .message("orders", too_large);
+    let builder = ServiceBus::builder().topology(topology);
+    let error = error_of(builder.leak_check(true).start()).await;
+    assert_contains(&error, "cannot send the messages of the topology");
 }
 
 #[tokio::test]

@@ -321,12 +321,12 @@ macro_rules! assert_session_state {
 macro_rules! __assert {
     (
         $expectation:ident, $queue:expr $(; $session:expr)?
-        $(, $field:ident = $value:expr)* $(, $message:literal $(, $argument:expr)*)? $(,)?
+        $(, $field:ident = $value:expr)* $(, $($message:literal $($argument:tt)*)?)?
     ) => {{
         let expectation =
             $crate::assertion::$expectation::of(&$queue $(, $session)?)$(.$field($value))*;
         let message: ::std::option::Option<::std::string::String> =
-            $crate::__message!($($message $(, $argument)*)?);
+            $crate::__message!($($($message $($argument)*)?)?);
         async move {
             if let ::std::result::Result::Err(failure) =
                 $crate::assertion::checking(expectation).await
@@ -347,7 +347,7 @@ macro_rules! __message {
     () => {
         ::std::option::Option::None
     };
-    ($message:literal $(, $argument:expr)*) => {
-        ::std::option::Option::Some(::std::format!($message $(, $argument)*))
+    ($message:literal $($argument:tt)*) => {
+        ::std::option::Option::Some(::std::format!($message $($argument)*))
     };
 }

@@ -133,7 +133,7 @@ impl Builder {
 
     /// Stores the namespace in a directory, from which [`ServiceBus::restart`], [`ServiceBus::crash`] and the next
     /// `ServiceBus` with the same directory continue. One `ServiceBus` uses it at a time. It is created if it does not
-    /// exist, and is not removed.
+    /// exist, and is not removed. The messages of the topology are sent only if it is empty.
     pub fn data(mut self, directory: impl Into<PathBuf>) -> Self {
         self.data = Some(Data::Directory(directory.into()));
         self
@@ -178,6 +178,7 @@ impl Builder {
         started_at: &'static Location<'static>,
     ) -> Result<ServiceBus, Error> {
         self.data = self.data.map(Data::choose_directory);
+        let is_new = self.data.as_ref().is_none_or(Data::is_empty);
         let within = connections::within(self.within)?;
         let mode = self.mode.map_or_else(Mode::from_env, Ok)?;
         let mut config = match &self.topology {
@@ -238,10 +239,8 @@ impl Builder {
         let client_access = observer::client_access(&started)?;
         let servicebus =
             ServiceBus::new(mode, background, started, client_access, declared, options)?;
-        if let Some(topology) = &self.topology {
-            servicebus.send_declared_messages(topology).await?;
-        }
-        Ok(servicebus)
+        let topology = self.topology.as_ref().filter(|_| is_new);
+        servicebus.with_declared_messages(topology).await
     }
 
     /// Returns whether the namespace shares an emulator. Namespaces share a container, or an emulator at the only address,

@@ -7,6 +7,7 @@ use crate::{
     action::Action,
     catalog::{EntityKind, topic_and_name},
     clients::{LockedMessage, SubQueueClient},
+    end_check::EndCheck,
     error::Error,
     keys,
     shared::is_generated,
@@ -60,8 +61,24 @@ fn remove_access_settings(document: &mut Value, own: &str) {
 }
 
 impl ServiceBus {
+    /// Sends the messages of a topology, if any.
+    pub(crate) async fn with_declared_messages(
+        mut self,
+        topology: Option<&Topology>,
+    ) -> Result<Self, Error> {
+        let sent = match topology {
+            Some(topology) => self.send_declared_messages(topology).await,
+            None => Ok(()),
+        };
+        if sent.is_err() {
+            // Their failures would hide the error: a start that fails leaves messages.
+            self.end_checks.iter_mut().for_each(EndCheck::cancel);
+        }
+        sent.map(|()| self)
+    }
+
     /// Sends the declared messages: dead letters first, while their queues are empty.
-    pub(crate) async fn send_declared_messages(&self, topology: &Topology) -> Result<(), Error> {
+    async fn send_declared_messages(&self, topology: &Topology) -> Result<(), Error> {
         let (dead, live): (Vec<_>, Vec<_>) = topology
             .messages
             .iter()
