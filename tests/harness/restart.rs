@@ -105,9 +105,12 @@ async fn repeated_restarts() {
 #[tokio::test]
 async fn a_data_directory_outlives_its_service_bus() {
     let directory = TemporaryDirectory::unused();
-    let topology = orders()
-        .message("orders", "the first")
-        .dead_letter("orders", "bad", "Rejected", "it is bad");
+    let topology = orders().message("orders", "the first").dead_letter(
+        "orders",
+        "bad",
+        "Rejected",
+        "it is bad",
+    );
     for held in 1..4 {
         let builder = ServiceBus::builder().topology(topology.clone());
         let servicebus = builder.data(&directory.0).start().await;
