@@ -19,6 +19,7 @@ import java.util.StringJoiner;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 
 /** The process of an emulator. It ends when its standard input is closed, so it does not outlive this JVM. */
@@ -27,9 +28,12 @@ public final class Emulator implements AutoCloseable {
     private static final int STOP_SECONDS = 10;
     /** Longer than an assertion may wait. */
     private static final Duration RESPONSE_TIMEOUT = Duration.ofMinutes(11);
-    private static final Map<List<String>, Emulator> SHARED = new ConcurrentHashMap<>();
+    private static final Map<List<String>, Supplier<Emulator>> SHARED = new ConcurrentHashMap<>();
 
-    private final HttpClient client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
+    private final HttpClient client = HttpClient.newBuilder()
+            .version(HttpClient.Version.HTTP_1_1)
+            .proxy(HttpClient.Builder.NO_PROXY)
+            .build();
     private final Process process;
     private final CompletableFuture<Void> errorsRead;
     private final Map<String, Object> ready;
@@ -44,11 +48,14 @@ public final class Emulator implements AutoCloseable {
         try {
             process = new ProcessBuilder(command).start();
         } catch (IOException problem) {
-            throw didNotStart(problem.getMessage());
+            program.deleteExtracted();
+            throw didNotStart(problem.getMessage() + program.hint());
         }
         errorsRead = CompletableFuture.runAsync(
                 () -> lines(process.getErrorStream()).forEach(this::keep), Emulator::startDaemon);
-        String line = CompletableFuture.supplyAsync(() -> lines(process.getInputStream()).findFirst().orElse(""))
+        // Not in the common pool, whose threads the tests may occupy.
+        String line = CompletableFuture.supplyAsync(
+                        () -> lines(process.getInputStream()).findFirst().orElse(""), Emulator::startDaemon)
                 .completeOnTimeout(null, START_SECONDS, TimeUnit.SECONDS)
                 .join();
         program.deleteExtracted();
@@ -62,9 +69,9 @@ public final class Emulator implements AutoCloseable {
         ready = Json.parse(line);
     }
 
-    /** The emulator of this JVM with these options, started by the first call. */
+    /** The emulator of this JVM with these options, started by the first call; a failed start is not repeated. */
     public static Emulator shared(String... options) {
-        return SHARED.computeIfAbsent(List.of(options), same -> new Emulator(options));
+        return SHARED.computeIfAbsent(List.of(options), same -> started(options)).get();
     }
 
     /** The members of its ready line, such as {@code pid}, {@code amqp} and {@code http}. */
@@ -127,6 +134,18 @@ public final class Emulator implements AutoCloseable {
         throw new EmulatorException(answer.get("error").get("text"));
     }
 
+    private static Supplier<Emulator> started(String[] options) {
+        try {
+            Emulator emulator = new Emulator(options);
+            return () -> emulator;
+        } catch (EmulatorException problem) {
+            String message = problem.getMessage();
+            return () -> {
+                throw new EmulatorException(message);
+            };
+        }
+    }
+
     private static EmulatorException didNotStart(String reason) {
         return new EmulatorException("the emulator did not start: " + reason
                 + "; check its options (" + ServiceBusExtension.OPTIONS + ") and " + Program.VARIABLE);
@@ -159,7 +178,7 @@ public final class Emulator implements AutoCloseable {
     }
 
     private static void startDaemon(Runnable task) {
-        Thread thread = new Thread(task, "standard error of the emulator");
+        Thread thread = new Thread(task, "output of the emulator");
         thread.setDaemon(true);
         thread.start();
     }

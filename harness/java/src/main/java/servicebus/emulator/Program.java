@@ -43,6 +43,11 @@ final class Program {
                 + "with `cargo build --release -p servicebus-emulator` and set " + VARIABLE + " to the program");
     }
 
+    /** What to change if the program cannot be started. */
+    String hint() {
+        return isExtracted ? "; set java.io.tmpdir to a directory from which programs can be started" : "";
+    }
+
     /** Deletes the extracted file, which is not needed while the program runs; on Windows, when this JVM exits. */
     void deleteExtracted() {
         if (isExtracted && !(path.toFile().delete() && path.getParent().toFile().delete())) {
