@@ -1,11 +1,14 @@
 package servicebus.emulator;
 
+import java.net.URLEncoder;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
@@ -16,6 +19,7 @@ import java.util.stream.Collectors;
  */
 public final class ServiceBus implements AutoCloseable {
     static final Duration DEFAULT_TIMEOUT = Duration.ofSeconds(5);
+    private static final Pattern KEY = Pattern.compile(".*;SharedAccessKeyName=(.*?);SharedAccessKey=(.*?);.*");
 
     private final Emulator emulator;
     private final Map<String, Object> created;
@@ -59,9 +63,9 @@ public final class ServiceBus implements AutoCloseable {
 
     /** The URI for a connection factory of Qpid JMS, over plain TCP. */
     public String jmsUrl() {
-        return connectionString().replaceFirst(
-                ".*;SharedAccessKeyName=(.*?);SharedAccessKey=(.*?);.*",
-                "amqp://" + emulator.ready().get("amqp") + "?jms.username=$1&jms.password=$2");
+        String url = "amqp://" + emulator.ready().get("amqp");
+        return KEY.matcher(connectionString()).replaceFirst(key ->
+                url + "?jms.username=" + encoded(key.group(1)) + "&jms.password=" + encoded(key.group(2)));
     }
 
     /** The faults of the namespace. */
@@ -214,5 +218,9 @@ public final class ServiceBus implements AutoCloseable {
     /** Sends a request to the control API; the path is relative to that of the namespace. */
     Map<String, Object> ask(String method, String path, Object body, String... query) {
         return emulator.ask(method, "namespaces/" + name() + "/" + path, body, query);
+    }
+
+    private static String encoded(String text) {
+        return URLEncoder.encode(text, StandardCharsets.UTF_8);
     }
 }
