@@ -57,7 +57,7 @@ namespace ServiceBus.Testing
                 StartInfo = new ProcessStartInfo(program, arguments)
                 {
                     CreateNoWindow = true, RedirectStandardError = true, RedirectStandardInput = true, RedirectStandardOutput = true,
-                    UseShellExecute = false,
+                    StandardErrorEncoding = Encoding.UTF8, StandardOutputEncoding = Encoding.UTF8, UseShellExecute = false,
                 },
             };
             process.ErrorDataReceived += (_, line) => Keep(line.Data);
