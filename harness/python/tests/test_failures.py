@@ -234,6 +234,19 @@ def test_an_unknown_option_has_a_readable_error(project: Pytester) -> None:
     fails(project, EMPTY_TEST, "the emulator did not start: *; check `servicebus_options` and SERVICEBUS_EMULATOR_BIN")
 
 
+def test_a_request_to_a_stopped_emulator_has_a_readable_error(project: Pytester) -> None:
+    tests = """
+        from servicebus_emulator import Emulator, namespace
+
+        def test_it():
+            emulator = Emulator()
+            emulator.stop()
+            with namespace(emulator=emulator):
+                pass
+    """
+    fails(project, tests, "E*EmulatorError: the emulator exited with code 0 during the test run: start the run again*")
+
+
 def test_an_emulator_that_dies_fails_its_test_and_later_ones_with_a_readable_error(project: Pytester) -> None:
     tests = """
         import os

@@ -48,6 +48,7 @@ class Emulator:
             with suppress(TimeoutExpired):
                 self._process.wait(STOP_SECONDS)
             self._process.kill()
+        self._last_lines = self._error_lines()
         self._stderr.close()
 
     def why_it_ended(self) -> str:
@@ -76,6 +77,8 @@ class Emulator:
 
     def _error_lines(self) -> list[str]:
         """The last lines of the emulator's standard error, or one empty line."""
+        if self._stderr.closed:
+            return self._last_lines
         size = self._stderr.seek(0, os.SEEK_END)
         self._stderr.seek(max(0, size - 4096))
         return self._stderr.read().decode(errors="replace").strip().split("\n")
