@@ -2,12 +2,15 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import * as timers from "node:timers";
 
 import { Control, EmulatorError } from "./control.js";
 
 const BINARY = "SERVICEBUS_EMULATOR_BIN";
 const OPTIONS = "SERVICEBUS_EMULATOR_OPTIONS";
 const PLATFORM = `${process.platform}-${process.arch}`;
+/** Kept when this module is loaded, because the test that needs the emulator first may have fake timers. */
+const { setInterval } = timers;
 
 /** The ready line of the emulator. */
 export type Ready = { pid: number } & Record<"version" | "amqp" | "amqps" | "http" | "ca_certificate", string>;
