@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -19,7 +20,12 @@ import (
 	"time"
 )
 
-const variable = "SERVICEBUS_EMULATOR_BIN"
+const (
+	variable     = "SERVICEBUS_EMULATOR_BIN"
+	startSeconds = 30
+)
+
+var logLine = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\S+ +(WARN|INFO) `)
 
 // client waits for a response longer than an assertion may wait, which is ten minutes. It reuses no connection, because the
 // emulator may close one just when the next request is sent.
@@ -81,13 +87,17 @@ func start(options []string) (*emulator, error) {
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
-	timer := time.AfterFunc(30*time.Second, func() { _ = command.Process.Kill() })
+	timer := time.AfterFunc(startSeconds*time.Second, func() { _ = command.Process.Kill() })
 	err = json.NewDecoder(stdout).Decode(&running.ready)
-	timer.Stop()
+	inTime := timer.Stop()
 	if err != nil || running.ready.Event != "ready" {
 		_ = command.Process.Kill()
 		_ = command.Wait()
-		return nil, errors.New(cmp.Or(running.errorLines()[0], program+" is not the emulator's program"))
+		silent := program + " is not the emulator's program"
+		if !inTime {
+			silent = fmt.Sprintf("it was not ready within %d s", startSeconds)
+		}
+		return nil, errors.New(cmp.Or(running.firstError(), silent))
 	}
 	go func() {
 		_ = command.Wait()
@@ -141,6 +151,16 @@ func (running *emulator) whyItEnded() string {
 	case <-time.After(time.Second):
 		return "the emulator is running but does not respond: stop the test run, and start it again"
 	}
+}
+
+// firstError is the first line of the emulator's standard error that is not of its log, or empty.
+func (running *emulator) firstError() string {
+	for _, line := range running.errorLines() {
+		if line != "" && !logLine.MatchString(line) {
+			return line
+		}
+	}
+	return ""
 }
 
 // errorLines are the lines of the emulator's standard error, or one empty line.

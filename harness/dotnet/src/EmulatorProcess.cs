@@ -37,6 +37,7 @@ namespace ServiceBus.Testing
             DefaultRequestHeaders = { ConnectionClose = true, ExpectContinue = false },
         };
 
+        private static readonly Regex LogLine = new Regex(@"^\d{4}-\d\d-\d\dT\S+ +(WARN|INFO) ");
         private static readonly MediaTypeHeaderValue JsonType = new MediaTypeHeaderValue("application/json");
 
         /// <summary>The emulator that all tests of this process share.</summary>
@@ -46,6 +47,7 @@ namespace ServiceBus.Testing
         private static IReadOnlyList<string> options = new string[0];
 
         private readonly Process process;
+        /// <summary>The first line of standard error that is not of the log: why a start failed.</summary>
         private string firstError;
         private string lastError;
 
@@ -186,10 +188,14 @@ namespace ServiceBus.Testing
 
         private void Keep(string line)
         {
-            if (!string.IsNullOrWhiteSpace(line))
+            if (string.IsNullOrWhiteSpace(line))
             {
-                firstError = firstError ?? line;
-                lastError = line;
+                return;
+            }
+            lastError = line;
+            if (firstError == null && !LogLine.IsMatch(line))
+            {
+                firstError = line;
             }
         }
     }

@@ -8,6 +8,8 @@ import { Control, EmulatorError } from "./control.js";
 
 const BINARY = "SERVICEBUS_EMULATOR_BIN";
 const OPTIONS = "SERVICEBUS_EMULATOR_OPTIONS";
+const START_SECONDS = 30;
+const LOG_LINE = /^\d{4}-\d\d-\d\dT\S+ +(WARN|INFO) /;
 const PLATFORM = `${process.platform}-${process.arch}`;
 /** Kept when this module is loaded, because the test that needs the emulator first may have fake timers. */
 const { setInterval } = timers;
@@ -37,11 +39,16 @@ export class Emulator {
     await once(child, "spawn").catch((error: NodeJS.ErrnoException) => {
       throw new EmulatorError(notFound(program, error));
     });
-    const line = once(createInterface({ input: child.stdout }), "line", { signal: AbortSignal.timeout(30_000) });
+    const late = AbortSignal.timeout(START_SECONDS * 1_000);
+    const line = once(createInterface({ input: child.stdout }), "line", { signal: late });
     const [ready] = await Promise.race([line, once(child, "close")]).catch(() => []);
     if (!String(ready).startsWith('{"event":"ready"')) {
       child.kill("SIGKILL");
-      const reason = stderr.trim().split("\n")[0] || `${program} is not the emulator's program`;
+      const silent = late.aborted
+        ? `it was not ready within ${START_SECONDS} s`
+        : `${program} is not the emulator's program`;
+      const lines = stderr.trim().split("\n");
+      const reason = lines.find((text) => text && !LOG_LINE.test(text)) ?? silent;
       throw new EmulatorError(`the emulator did not start: ${reason}; check ${OPTIONS} and ${BINARY}`);
     }
     for (const handle of [child, child.stdin, child.stdout, child.stderr]) (handle as ChildProcess).unref();

@@ -210,6 +210,17 @@ def test_a_program_that_is_not_the_emulator_is_an_error(
     fails(project, EMPTY_TEST, error)
 
 
+def test_the_reason_of_a_failed_start_is_not_a_line_of_the_log(
+    project: Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = project.path / "program"
+    log_line = "2026-11-30T05:49:25.123456Z  WARN servicebus_emulator: slow"
+    program.write_text(f"#!/bin/sh\necho '{log_line}' >&2\necho 'a reason' >&2\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("SERVICEBUS_EMULATOR_BIN", str(program))
+    fails(project, EMPTY_TEST, "the emulator did not start: a reason; check `servicebus_options` and *_BIN")
+
+
 def test_variables_for_another_emulator_are_ignored(project: Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {"DATA": "/dev/null/data", "CONFIG": "none.json", "HTTPS_PORT": "1", "CONTROL_TOKEN": "secret"}
     for name, value in settings.items():

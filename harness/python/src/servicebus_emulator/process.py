@@ -4,6 +4,7 @@ import atexit
 import json
 import os
 import platform
+import re
 import shutil
 import signal
 import sys
@@ -25,6 +26,7 @@ PROGRAM = "servicebus-emulator.exe" if sys.platform == "win32" else "servicebus-
 VARIABLE = "SERVICEBUS_EMULATOR_BIN"
 START_SECONDS = 30
 STOP_SECONDS = 10
+LOG_LINE = re.compile(r"\d{4}-\d\d-\d\dT\S+ +(WARN|INFO) ")
 
 
 class Emulator:
@@ -63,7 +65,13 @@ class Emulator:
 
     def _wait_until_ready(self) -> dict[str, Any]:
         process = self._process
-        limit = threading.Timer(START_SECONDS, process.kill)
+        late = threading.Event()
+
+        def give_up() -> None:
+            late.set()
+            process.kill()
+
+        limit = threading.Timer(START_SECONDS, give_up)
         limit.start()
         line = process.stdout.readline() if process.stdout else b""
         limit.cancel()
@@ -71,7 +79,10 @@ class Emulator:
             return dict(json.loads(line))
         process.kill()
         process.wait()
-        reason = self._error_lines()[0] or f"{self._program} is not the emulator's program"
+        silent = f"{self._program} is not the emulator's program"
+        if late.is_set():
+            silent = f"it was not ready within {START_SECONDS} s"
+        reason = next((text for text in self._error_lines() if text and not LOG_LINE.match(text)), silent)
         self.stop()
         raise EmulatorError(f"the emulator did not start: {reason}; check `servicebus_options` and {VARIABLE}")
 

@@ -20,6 +20,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /** The process of an emulator. It ends when its standard input is closed, so it does not outlive this JVM. */
@@ -28,6 +29,7 @@ public final class Emulator implements AutoCloseable {
     private static final int STOP_SECONDS = 10;
     /** Longer than an assertion may wait. */
     private static final Duration RESPONSE_TIMEOUT = Duration.ofMinutes(11);
+    private static final Pattern LOG_LINE = Pattern.compile("\\d{4}-\\d\\d-\\d\\dT\\S+ +(WARN|INFO) ");
     private static final Map<List<String>, Supplier<Emulator>> SHARED = new ConcurrentHashMap<>();
 
     private final HttpClient client = HttpClient.newBuilder()
@@ -37,6 +39,7 @@ public final class Emulator implements AutoCloseable {
     private final Process process;
     private final CompletableFuture<Void> errorsRead;
     private final Map<String, Object> ready;
+    /** The first line of standard error that is not of the log: why a start failed. */
     private volatile String firstError;
     private volatile String lastError;
 
@@ -168,7 +171,9 @@ public final class Emulator implements AutoCloseable {
     }
 
     private void keep(String line) {
-        firstError = Objects.requireNonNullElse(firstError, line);
+        if (firstError == null && !LOG_LINE.matcher(line).lookingAt()) {
+            firstError = line;
+        }
         lastError = line;
     }
 
