@@ -84,6 +84,9 @@ func (bus *Bus) TLSConnectionString() string { return bus.tlsString }
 // TLSConfig trusts the certificate of the emulator.
 func (bus *Bus) TLSConfig() *tls.Config {
 	bus.t.Helper()
+	if bus.emulator.ready.CACertificate == "" {
+		bus.t.Fatal("the emulator has no directory for its certificate authority: pass `--tls-directory DIR`")
+	}
 	file, err := os.ReadFile(bus.emulator.ready.CACertificate)
 	if err != nil {
 		bus.t.Fatal(err)

@@ -40,7 +40,9 @@ namespace ServiceBus.Testing
         public string TlsConnectionString => (string)created.Element("tls_connection_string");
 
         /// <summary>The file that clients over TLS must trust.</summary>
-        public string CaCertificate => (string)Emulator.Ready.Element("ca_certificate");
+        public string CaCertificate => (string)Emulator.Ready.Element("ca_certificate")
+            ?? throw new ServiceBusEmulatorException(
+                "the emulator has no directory for its certificate authority: pass `--tls-directory DIR`");
 
         /// <summary>The faults of the namespace.</summary>
         public Faults Faults => new Faults(this);

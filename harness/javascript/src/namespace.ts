@@ -1,5 +1,5 @@
 /** A namespace: its connection strings, clock, faults and timeline. */
-import { camelCase, renamed, snakeCase, type Ask } from "./control.js";
+import { EmulatorError, camelCase, renamed, snakeCase, type Ask } from "./control.js";
 import type { Expectations, MessageState } from "./expectations.js";
 import { Faults } from "./faults.js";
 import type { Emulator } from "./process.js";
@@ -76,7 +76,9 @@ export class ServiceBus {
 
   /** The file that clients over TLS must trust: `NODE_EXTRA_CA_CERTS`. */
   get caCertificate(): string {
-    return this.emulator.ready.ca_certificate;
+    const file = this.emulator.ready.ca_certificate;
+    if (file !== null) return file;
+    throw new EmulatorError("the emulator has no directory for its certificate authority: pass `--tls-directory DIR`");
   }
 
   /** The time of the namespace's clock. */

@@ -15,7 +15,10 @@ const PLATFORM = `${process.platform}-${process.arch}`;
 const { setInterval } = timers;
 
 /** The ready line of the emulator. */
-export type Ready = { pid: number } & Record<"version" | "amqp" | "amqps" | "http" | "ca_certificate", string>;
+export type Ready = { pid: number; ca_certificate: string | null } & Record<
+  "version" | "amqp" | "amqps" | "http",
+  string
+>;
 
 /** A running emulator. */
 export class Emulator {

@@ -182,6 +182,8 @@ test(
     assert.equal(context.name, "arguments of the framework follow the namespace");
     assert.match(servicebus.tlsConnectionString, /^Endpoint=sb:\/\/127\.0\.0\.1:\d+;(?!.*UseDevelopmentEmulator)/);
     assert.ok(servicebus.caCertificate);
+    const without = Object.create(servicebus, { emulator: { value: { ready: { ca_certificate: null } } } });
+    assert.throws(() => without.caCertificate, /no directory .*: pass `--tls-directory DIR`/);
   }),
 );
 

@@ -245,6 +245,15 @@ def test_an_unknown_option_has_a_readable_error(project: Pytester) -> None:
     fails(project, EMPTY_TEST, "the emulator did not start: *; check `servicebus_options` and SERVICEBUS_EMULATOR_BIN")
 
 
+def test_without_a_certificate_authority_the_error_names_the_option(project: Pytester) -> None:
+    tests = """
+        def test_it(servicebus, monkeypatch):
+            monkeypatch.setitem(servicebus.emulator.ready, "ca_certificate", None)
+            print(servicebus.ca_certificate)
+    """
+    fails(project, tests, "E*EmulatorError: the emulator has no directory *: pass `--tls-directory DIR`")
+
+
 def test_a_request_to_a_stopped_emulator_has_a_readable_error(project: Pytester) -> None:
     tests = """
         from servicebus_emulator import Emulator, namespace

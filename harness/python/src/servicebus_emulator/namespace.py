@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
 from .assertions import Assertions
+from .control import EmulatorError
 from .faults import Faults
 from .process import Emulator, shared
 from .topology import Declared, encoded
@@ -60,11 +61,16 @@ class ServiceBus(Assertions):
         self.connection_string: str = created["connection_string"]
         self.tls_connection_string: str = created["tls_connection_string"]
         """The connection string for TLS, as in production."""
-        self.ca_certificate: str = emulator.ready["ca_certificate"]
-        """The file that clients over TLS must trust: `connection_verify=servicebus.ca_certificate`."""
         self.faults = Faults(self._control, self._path)
         self.passed = False
         """Whether the test has passed."""
+
+    @property
+    def ca_certificate(self) -> str:
+        """The file that clients over TLS must trust: `connection_verify=servicebus.ca_certificate`."""
+        if file := self.emulator.ready["ca_certificate"]:
+            return str(file)
+        raise EmulatorError("the emulator has no directory for its certificate authority: pass `--tls-directory DIR`")
 
     def now(self) -> datetime:
         """The time of the namespace's clock."""

@@ -58,7 +58,12 @@ public final class ServiceBus implements AutoCloseable {
 
     /** The trust store for clients over TLS, for {@code -Djavax.net.ssl.trustStore}; any password opens it. */
     public Path trustStore() {
-        return Path.of((String) emulator.ready().get("trust_store"));
+        Object file = emulator.ready().get("trust_store");
+        if (file == null) {
+            throw new EmulatorException(
+                    "the emulator has no directory for its certificate authority: pass `--tls-directory DIR`");
+        }
+        return Path.of((String) file);
     }
 
     /** The URI for a connection factory of Qpid JMS, over plain TCP. */
