@@ -2,6 +2,7 @@ package tests;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import jakarta.jms.Session;
@@ -17,6 +18,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 import servicebus.emulator.Emulator;
+import servicebus.emulator.EmulatorException;
 import servicebus.emulator.ServiceBus;
 import servicebus.emulator.ServiceBusEmulator;
 import servicebus.emulator.Topology;
@@ -130,6 +132,15 @@ class NamespacesTest {
         }
         try (var emulator = new Emulator("--tier", "premium"); var servicebus = new ServiceBus(emulator, "")) {
             assertEquals("test-1", servicebus.name());
+        }
+    }
+
+    @Test
+    void withoutACertificateAuthorityTheErrorNamesTheOption() {
+        try (var emulator = new Emulator(); var servicebus = new ServiceBus(emulator, null)) {
+            emulator.ready().put("trust_store", null);
+            var error = assertThrows(EmulatorException.class, servicebus::trustStore);
+            assertTrue(error.getMessage().endsWith(": pass `--tls-directory DIR`"), error.getMessage());
         }
     }
 }
