@@ -59,7 +59,7 @@ struct Subscription {
     path: String,
     #[serde(default)]
     exact: Vec<RuleRow>,
-    /// In the form of a configuration file, as they were written until 2026-11-30.
+    /// In the form of a configuration file, up to version 4 of the format.
     #[serde(default, skip_serializing)]
     rules: Vec<Value>,
     /// When each of these was created.

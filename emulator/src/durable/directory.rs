@@ -21,7 +21,8 @@ pub(super) const JOURNAL_FILE: &str = "journal";
 pub(super) const FORMAT_FILE: &str = "FORMAT";
 const FORMAT_PREFIX: &str = "servicebus-emulator data ";
 /// The version of the format. Version 1 has no journal, that of version 2 is not a ring, and that of version 3 may be empty.
-pub(super) const VERSION: u32 = 4;
+/// Up to version 4, rules have the form of a configuration file.
+pub(super) const VERSION: u32 = 5;
 
 /// Creates the store of a directory that has none, atomically: a process that is killed meanwhile leaves none. Returns whether the
 /// directory had none.
