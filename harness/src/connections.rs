@@ -26,6 +26,7 @@ use crate::{
     catalog::Catalog,
     error::control::ControlError,
     error::{Error, ErrorKind},
+    running::Termination,
     scripted_faults::ScriptedFaults,
     text,
     variables::{UNCHECKED_VARIABLE, WITHIN_VARIABLE},
@@ -45,6 +46,8 @@ pub(crate) struct Connections {
     pub(crate) cancelled: Cancelled,
     /// The faults that must have fired when the namespace ends.
     pub(crate) scripted_faults: ScriptedFaults,
+    /// How the emulator ended before a restart that then failed.
+    pub(crate) unfinished_restart: Mutex<Option<Termination>>,
     /// How long a test waits for what it expects, unless it sets another time.
     pub(crate) within: Duration,
     /// Whether messages that are left when the namespace ends fail the test.
@@ -59,7 +62,12 @@ pub(crate) struct Connections {
 
 /// Cancelled operations; each signals when it has ended.
 #[derive(Debug, Default)]
-pub(crate) struct Cancelled(Mutex<Vec<oneshot::Receiver<()>>>);
+pub(crate) struct Cancelled {
+    /// Those that no operation has waited for yet.
+    added: Mutex<Vec<oneshot::Receiver<()>>>,
+    /// Those that an operation waits for, while all later operations wait for the lock.
+    awaited: tokio::sync::Mutex<Vec<oneshot::Receiver<()>>>,
+}
 
 impl Connections {
     /// Returns the entities that the namespace holds now; those it was started with if it does not list them.
@@ -163,16 +171,18 @@ impl Connections {
 impl Cancelled {
     /// Waits until every cancelled operation has ended.
     async fn all_ended(&self) {
-        let waiting = std::mem::take(&mut *self.0.lock());
-        for ended in waiting {
+        let mut awaited = self.awaited.lock().await;
+        awaited.append(&mut self.added.lock());
+        // One is removed only once it has ended, because this wait can be cancelled, too.
+        while let Some(ended) = awaited.last_mut() {
             // The sender never sends: its drop is an error here.
             let _ = ended.await;
+            awaited.pop();
         }
     }
 
     fn push(&self, ended: oneshot::Receiver<()>) {
-        let mut waiting = self.0.lock();
-        waiting.push(ended);
+        self.added.lock().push(ended);
     }
 }
 

@@ -159,7 +159,7 @@ impl EndCheckKind {
 
     fn is_enabled(self, connections: &Connections) -> bool {
         match self {
-            Self::Faults => connections.scripted_faults.has_faults(),
+            Self::Faults => connections.scripted_faults.needs_check(),
             Self::Leaks => connections.leak_check,
             Self::Health => connections.backend.control_url().is_some(),
         }
@@ -169,7 +169,12 @@ impl EndCheckKind {
     async fn run(self, connections: Arc<Connections>) -> Option<String> {
         let failure = match self {
             // It names the lines of the faults.
-            Self::Faults => return unfired_faults(&connections).await,
+            Self::Faults => {
+                let mut failures = connections.scripted_faults.take_ended_unfired();
+                failures.extend(take_unfired(&connections).await);
+                return (!failures.is_empty())
+                    .then(|| format!("{}\n{HINT}{LOST_ERROR}", failures.join("\n")));
+            }
             Self::Leaks => remaining_messages(&connections).await,
             // An emulator that no longer answers was stopped by the test.
             Self::Health => emulator_failures(&connections).await,
@@ -180,17 +185,19 @@ impl EndCheckKind {
     }
 }
 
-/// Reports the faults that have not fired.
-async fn unfired_faults(connections: &Connections) -> Option<String> {
+/// Removes the scripted faults, and describes those that have not fired.
+pub(crate) async fn take_unfired(connections: &Connections) -> Vec<String> {
     let faults = connections.scripted_faults.take();
+    if faults.is_empty() {
+        return Vec::new();
+    }
     let listed = connections.backend.faults().await;
     let catalog = connections.catalog().await;
     let names = || catalog.names().map(|(_, name)| name);
-    let failures: Vec<_> = faults
+    let unfired = faults
         .iter()
-        .filter_map(|fault| failure(fault, &listed, names()))
-        .collect();
-    (!failures.is_empty()).then(|| format!("{}\n{HINT}{LOST_ERROR}", failures.join("\n")))
+        .filter_map(|fault| failure(fault, &listed, names()));
+    unfired.collect()
 }
 
 fn failure<'a>(

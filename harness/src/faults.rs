@@ -9,7 +9,7 @@ mod random;
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{action::Action, connections::Connections};
+use crate::{action::Action, connections::Connections, error::Error, error::ErrorKind};
 
 pub use builder::FaultBuilder;
 pub use effect::Effect;
@@ -27,6 +27,8 @@ pub struct Faults {
 pub struct Fault {
     connections: Arc<Connections>,
     id: u64,
+    /// How often the emulator had been restarted before.
+    restarts: u64,
 }
 
 impl Faults {
@@ -85,11 +87,11 @@ impl Fault {
     ///
     /// # Panics
     ///
-    /// Panics if the emulator does not answer, or the fault was removed.
+    /// Panics if the emulator does not answer, or was restarted, or the fault was removed.
     #[track_caller]
     pub fn hits(&self) -> Action<'_, u64> {
         Action::new(async move {
-            let id = self.id;
+            let id = self.current_id()?;
             let request = self.connections.ask(move |backend| backend.fault(id));
             Ok(request.await?.hits)
         })
@@ -99,17 +101,29 @@ impl Fault {
     ///
     /// # Panics
     ///
-    /// Panics if the emulator does not answer, or the fault was removed already.
+    /// Panics if the emulator does not answer, or was restarted, or the fault was removed already.
     #[track_caller]
     pub fn remove(&self) -> Action<'_, ()> {
         Action::new(async move {
-            let id = self.id;
+            let id = self.current_id()?;
             let removed = self
                 .connections
                 .ask(move |backend| backend.remove_fault(id));
             removed.await?;
-            self.connections.scripted_faults.remove(self.id);
+            self.connections.scripted_faults.remove(id);
             Ok(())
         })
+    }
+
+    /// Returns its number, unless it belongs to an emulator before a restart.
+    fn current_id(&self) -> Result<u64, Error> {
+        if self.restarts == self.connections.scripted_faults.restarts() {
+            return Ok(self.id);
+        }
+        Err(Error::new(
+            ErrorKind::InvalidArgument,
+            None,
+            "the fault ended with the emulator, which was restarted since",
+        ))
     }
 }

@@ -1,6 +1,9 @@
 //! The faults that a test has scripted, until its namespace ends.
 
-use std::panic::Location;
+use std::{
+    panic::Location,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use parking_lot::Mutex;
 
@@ -12,6 +15,10 @@ pub(crate) struct ScriptedFaults {
     faults: Mutex<Vec<ScriptedFault>>,
     /// The seeds of random faults.
     seeds: Mutex<Vec<u64>>,
+    /// What to report of faults that had not fired when their emulator was restarted.
+    ended_unfired: Mutex<Vec<String>>,
+    /// How often the emulator was restarted: each numbers its faults from 1.
+    restarts: AtomicU64,
 }
 
 #[derive(Debug, Clone)]
@@ -34,6 +41,27 @@ impl ScriptedFaults {
 
     pub(crate) fn has_faults(&self) -> bool {
         !self.faults.lock().is_empty()
+    }
+
+    /// Returns whether any fault is left to check.
+    pub(crate) fn needs_check(&self) -> bool {
+        self.has_faults() || !self.ended_unfired.lock().is_empty()
+    }
+
+    /// Records a restart of the emulator, and what to report of faults that had not fired before it.
+    pub(crate) fn record_restart(&self, unfired: Vec<String>) {
+        self.ended_unfired.lock().extend(unfired);
+        self.restarts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns how often the emulator was restarted.
+    pub(crate) fn restarts(&self) -> u64 {
+        self.restarts.load(Ordering::Relaxed)
+    }
+
+    /// Returns and removes what to report of faults that had not fired before a restart.
+    pub(crate) fn take_ended_unfired(&self) -> Vec<String> {
+        std::mem::take(&mut *self.ended_unfired.lock())
     }
 
     /// Returns whether any fault was scripted or random faults were started.

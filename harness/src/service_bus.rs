@@ -430,6 +430,7 @@ impl ServiceBus {
             backend,
             cancelled: Cancelled::default(),
             scripted_faults: ScriptedFaults::default(),
+            unfinished_restart: Mutex::default(),
             within: options.within,
             leak_check: options.leak_check,
             started_at: options.started_at,

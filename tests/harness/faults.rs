@@ -26,7 +26,7 @@ async fn hit(fault: &Fault) {
 }
 
 /// How a test fails that does this.
-async fn failure(test: impl Future<Output = ()> + Send + 'static) -> String {
+pub(crate) async fn failure(test: impl Future<Output = ()> + Send + 'static) -> String {
     let failed = tokio::spawn(test).await.expect_err("the test fails");
     let failed = failed.into_panic();
     *failed.downcast::<String>().expect("it fails with a text")

@@ -1,12 +1,12 @@
 //! An emulator that ends and comes back: what its namespace held is there, at the same address, and the record goes on.
 
-use std::time::Duration;
+use std::{fs, time::Duration};
 
 use rstest::rstest;
 use servicebus_harness::{EventKind, prelude::*};
 use servicebus_test_support::{built, temporary::TemporaryDirectory};
 
-use crate::harness::{assert_contains, error_of, orders};
+use crate::harness::{assert_contains, error_of, faults::failure, orders};
 
 /// A bus that keeps what it holds.
 async fn durable(mode: Mode) -> (ServiceBus, QueueClient) {
@@ -131,6 +131,68 @@ async fn a_reset_removes_the_record_from_before_a_restart() {
     assert_completed!(orders, count = 1).await;
     servicebus.reset().await;
     assert_completed!(orders, count = 0, "after {what}", what = "a reset").await;
+}
+
+#[rstest]
+#[case(Mode::InProcess)]
+#[case(Mode::Process)]
+#[tokio::test]
+async fn a_restart_that_failed_can_be_repeated(#[case] mode: Mode) {
+    let directory = TemporaryDirectory::unused();
+    let builder = ServiceBus::builder().topology(orders()).mode(mode);
+    let builder = builder.binary(built::emulator()).data(&directory.0);
+    let servicebus = builder.start().await;
+    let orders = servicebus.queue("orders");
+    orders.send("kept").await;
+    let format = directory.0.join("FORMAT");
+    let written = fs::read_to_string(&format).unwrap();
+    fs::write(&format, "servicebus-emulator data 99\n").unwrap();
+    for _ in 0..2 {
+        let error = error_of(servicebus.crash()).await;
+        assert_contains(&error, "has format 99 of a newer emulator");
+    }
+    fs::write(&format, written).unwrap();
+    servicebus.restart().await;
+    assert_message_count!(orders, active = 1).await;
+    let timeline = servicebus.timeline(&orders).await;
+    let counts = [EventKind::Sent, EventKind::Crashed].map(|kind| timeline.count(&kind));
+    assert_eq!(counts, [1, 1], "{timeline}");
+    servicebus.restart().await;
+    let timeline = servicebus.timeline(&orders).await;
+    assert_eq!(timeline.count(&EventKind::Restarted), 1, "{timeline}");
+    servicebus.stop().await;
+}
+
+#[tokio::test]
+async fn a_restart_ends_the_faults_before_it() {
+    let failure = failure(async {
+        let (servicebus, orders) = durable(Mode::InProcess).await;
+        let fired = servicebus
+            .faults()
+            .on(Operation::Send)
+            .delay_real(Duration::from_millis(1))
+            .await;
+        orders.send("one").await;
+        let unfired = servicebus.faults().on(Operation::Send).nth(2);
+        unfired.delay_real(Duration::from_millis(1)).await;
+        servicebus.restart().await;
+        let error = error_of(fired.hits()).await;
+        let ended = "the fault ended with the emulator, which was restarted since";
+        assert_eq!(error, ended);
+        let later = servicebus.faults().on(Operation::Send).nth(1);
+        let later = later.delay_real(Duration::from_millis(1)).await;
+        assert_eq!(error_of(fired.remove()).await, ended);
+        orders.send("two").await;
+        assert_eq!(later.hits().await, 1);
+    });
+    let failure = failure.await;
+    let first = failure.lines().next();
+    let expected = "a fault never fired: on(Operation::Send).nth(2)";
+    assert!(
+        first.is_some_and(|line| line.starts_with(expected)),
+        "{failure}"
+    );
+    assert_eq!(failure.matches("never fired").count(), 1, "{failure}");
 }
 
 #[tokio::test]

@@ -164,7 +164,12 @@ impl FaultBuilder {
             source_text,
             at,
         });
-        Ok(Fault { connections, id })
+        let restarts = connections.scripted_faults.restarts();
+        Ok(Fault {
+            connections,
+            id,
+            restarts,
+        })
     }
 }
 

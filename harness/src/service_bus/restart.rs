@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use super::ServiceBus;
-use crate::{action::Action, connections::Connections, error::Error, running::Termination};
+use crate::{
+    action::Action, connections::Connections, end_check::take_unfired, error::Error,
+    running::Termination,
+};
 
 impl ServiceBus {
     /// Shuts the emulator down gracefully and restarts it: clients are notified and disconnected, and locked messages become
     /// available again, with the delivery counted. The namespace keeps its content, addresses and connection strings; its
     /// entities are as the topology declares them. The record continues with an event `restarted`. Faults end with the
-    /// emulator.
+    /// emulator; one that has not fired fails the test when the namespace ends. A restart that failed can be repeated.
     ///
     /// # Panics
     ///
@@ -41,8 +44,19 @@ impl ServiceBus {
         }
         let restarted = self.running.restart(termination);
         let start = |connections: Arc<Connections>| async move {
-            connections.backend.save_record().await?;
+            let earlier = *connections.unfinished_restart.lock();
+            let termination = match earlier {
+                Some(earlier) => earlier,
+                None => {
+                    let unfired = take_unfired(&connections).await;
+                    connections.scripted_faults.record_restart(unfired);
+                    connections.backend.save_record().await?;
+                    *connections.unfinished_restart.lock() = Some(termination);
+                    termination
+                }
+            };
             restarted.await?;
+            *connections.unfinished_restart.lock() = None;
             connections.amqp.reset().await;
             connections.backend.continue_record(termination).await?;
             Ok(())
