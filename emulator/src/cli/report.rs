@@ -274,7 +274,8 @@ pub fn print_env(options: RunOptions) -> Result<String, StartError> {
         ip if ip.is_loopback() => "localhost".to_owned(),
         _ => options.host,
     };
-    let mut text = "export AZURE_CONFIG_DIR=\"$PWD/.az-emulator\"\n".to_owned();
+    // A new directory, because `az` neither registers a cloud twice nor gets a new token from another emulator.
+    let mut text = "export AZURE_CONFIG_DIR=\"$(mktemp -d)\"\n".to_owned();
     // Clients already trust the authority of a certificate that the user supplies.
     if let Some(file) = authority_file(options.tls).map_err(StartError::Tls)? {
         let file = servicebus_config::quoted(&file.display().to_string());

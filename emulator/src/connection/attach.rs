@@ -159,6 +159,10 @@ impl ClientConnection {
         match address.destination {
             Destination::Store(kind) => self.resolve_store(&entity, kind, attach).map_err(refused),
             Destination::Management(kind) => {
+                if kind == SubQueue::DeadLetter {
+                    // A topic has none (decision D25).
+                    entity.check_is_received_from(kind).map_err(refused)?;
+                }
                 self.client
                     .check_any_claim(&entity.management_path(kind))
                     .map_err(refused)?;

@@ -198,7 +198,8 @@ impl ClientConnection {
             Ok(()) => self.settle_all(id, open.deliveries),
             Err(_) => self.release_settled(&open.deliveries),
         }
-        committed.map_err(|error| commit_refusal(&error))
+        let client = &self.client;
+        committed.map_err(|error| commit_refusal(&error, &client.host, client.is_jms))
     }
 
     /// Settles the deliveries of a committed transaction.
@@ -354,8 +355,7 @@ impl ClientConnection {
     }
 }
 
-/// Returns the error of a commit, with the condition of the refused work: Qpid JMS takes a commit that fails with it for
-/// rolled back, but one that fails with `amqp:transaction:rollback` for undecided.
+/// Returns the error of a commit, with the condition of the refused work.
 fn not_whole(why: &ServiceError) -> ServiceError {
     let text = format!(
         "The transaction cannot be committed, because a message that was sent or settled in it was refused: {}",

@@ -116,10 +116,14 @@ pub(crate) fn transact_refusal(
     ServiceError::new(condition, error.to_string())
 }
 
-/// Returns the error for a transaction that was not committed.
-pub(crate) fn commit_refusal(error: &CommitError) -> ServiceError {
+/// Returns the error for a transaction that was not committed. Clients of JMS get the condition of its cause: Qpid JMS takes
+/// a commit that fails with it for rolled back, but one that fails with `amqp:transaction:rollback` for undecided.
+pub(crate) fn commit_refusal(error: &CommitError, host: &str, is_jms: bool) -> ServiceError {
     let condition = match error {
         CommitError::TimedOut(_) => Condition::TransactionTimeout,
+        CommitError::LockLost { .. } if is_jms => Condition::MessageLockLost,
+        CommitError::Disabled { .. } if is_jms => Condition::EntityDisabled,
+        CommitError::Send { error, .. } if is_jms => send_refusal(error, host).condition,
         CommitError::LockLost { .. } | CommitError::Disabled { .. } | CommitError::Send { .. } => {
             Condition::TransactionRollback
         }

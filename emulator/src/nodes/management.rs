@@ -55,7 +55,11 @@ pub(crate) struct Management<'a, 'b> {
 
 impl Management<'_, '_> {
     pub(crate) fn perform(mut self) -> Result<Reply, ServiceError> {
-        match self.request.property("operation") {
+        let operation = self.request.property("operation");
+        if self.browses && !operation.is_some_and(is_browsing) {
+            return Err(ServiceError::session_lock_lost());
+        }
+        match operation {
             Some("com.microsoft:renew-lock") => self.renew_lock(),
             Some("com.microsoft:peek-message") => self.peek_message(),
             Some("com.microsoft:update-disposition") => self.update_disposition(),
@@ -109,6 +113,12 @@ impl Management<'_, '_> {
             )
         })
     }
+}
+
+/// Returns whether an operation is one of a receiver that only browses a session (spec/observed.md 62).
+fn is_browsing(operation: &str) -> bool {
+    let browsing = ["com.microsoft:peek-message", "com.microsoft:get-session-state"];
+    browsing.contains(&operation)
 }
 
 /// Returns the error for a missing or invalid field.

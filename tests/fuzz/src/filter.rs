@@ -78,7 +78,7 @@ fn action_again(
     };
     let mut message = message.expect("it was seen");
     message
-        .apply(&edits)
+        .apply(&edits, &mut Ids::default())
         .expect("what an action says can be done");
     message
         .filter_view(&System::default())

@@ -237,7 +237,7 @@ fn changed(mut message: Message) {
         return;
     };
     message
-        .apply(&edits)
+        .apply(&edits, &mut Ids::default())
         .expect("what is accepted can be changed");
     shown(&message);
     let again = Message::parse(

@@ -7,9 +7,10 @@ use std::num::NonZeroU64;
 use bytes::Bytes;
 use servicebus_codec::{DecodeError, Writer};
 
-use super::{Message, annotations, application, properties};
+use super::{Message, annotations, application, generate_id, properties};
 use crate::changes::BodyId;
 use crate::filter::{self, Edit, Edits, Properties, SystemProperty, Target, Value};
+use crate::ids::IdSource;
 
 /// Ticks of 100 ns, the language's unit of time, in a millisecond.
 const TICKS: i64 = 10_000;
@@ -140,7 +141,8 @@ impl Message {
     }
 
     /// Applies an action's changes. The caller checks [afterwards](Self::exceeds_header_limit) whether the message still fits.
-    pub fn apply(&mut self, edits: &Edits) -> Result<(), DecodeError> {
+    /// A message whose id was removed gets a new one from `ids`, like one that was sent without (decision D30).
+    pub fn apply(&mut self, edits: &Edits, ids: &mut dyn IdSource) -> Result<(), DecodeError> {
         let mut user = Vec::new();
         for edit in edits.iter() {
             match edit.target() {
@@ -154,6 +156,16 @@ impl Message {
             let edited = application::edit(self.application_properties(), &user)?;
             let edited = edited.into_boxed_slice();
             self.overlay.get_or_insert_default().application = Some(edited.into());
+        }
+        let is_of_id =
+            |edit: &Edit| *edit.target() == Target::System(SystemProperty::MessageId);
+        let lacks_id = |properties| {
+            properties::summary(properties).is_ok_and(|summary| !summary.has_message_id)
+        };
+        if edits.iter().any(is_of_id) && lacks_id(self.properties()) {
+            let section = properties::with_message_id(self.properties(), &generate_id(ids))?;
+            let section = section.into_boxed_slice();
+            self.overlay.get_or_insert_default().properties = Some(section.into());
         }
         Ok(())
     }

@@ -161,6 +161,19 @@ impl MessageStore {
         self.abort_transfer(offset);
     }
 
+    /// Lets entries that were [kept](Self::keep) be forwarded again, unless they have been forwarded `max_hops` times.
+    pub(crate) fn release_kept(&mut self, max_hops: u8) {
+        let kept = self.entries.iter();
+        let kept = kept.filter(|(_, entry)| entry.stays && entry.hops() < max_hops);
+        let kept: Vec<Offset> = kept.map(|(offset, _)| offset).collect();
+        for offset in kept {
+            if let Some(entry) = self.entries.get_mut(offset) {
+                entry.stays = false;
+            }
+            self.record_changed(offset);
+        }
+    }
+
     /// Aborts the transfer of an entry, which is forwarded again or not as the store now is.
     pub(crate) fn abort_transfer(&mut self, offset: Offset) {
         self.forwards.stop_forwarding(offset);

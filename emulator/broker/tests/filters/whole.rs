@@ -23,7 +23,7 @@ fn changed(notation: &str, action: &str) -> Message {
         &message.filter_view(&System::default()).unwrap(),
         &mut Ids::default(),
     );
-    message.apply(&edits.unwrap()).unwrap();
+    message.apply(&edits.unwrap(), &mut Ids::default()).unwrap();
     message
 }
 
@@ -58,6 +58,10 @@ fn an_action_changes_only_its_properties_in_the_delivery() {
             format!("sys.ReplyToSessionId='t', {MESSAGE}"),
         ),
         ("SET sys.MessageId = 'n'", MESSAGE.replace("'m'", "'n'")),
+        // A message without id gets a new one.
+        ("REMOVE sys.MessageId", MESSAGE.replace("sys.MessageId='m', ", "")),
+        ("SET sys.MessageId = NULL", MESSAGE.replace("sys.MessageId='m', ", "")),
+        ("SET sys.MessageId = missing", MESSAGE.replace("sys.MessageId='m', ", "")),
         (
             "SET sys.SessionId = 'n'",
             MESSAGE.replace("SessionId='s'", "SessionId='n'"),
@@ -110,7 +114,7 @@ fn an_action_sets_and_removes_the_time_to_live() {
         &message.filter_view(&System::default()).unwrap(),
         &mut Ids::default(),
     );
-    message.apply(&edits.unwrap()).unwrap();
+    message.apply(&edits.unwrap(), &mut Ids::default()).unwrap();
     assert_eq!(message.time_to_live(), None);
 }
 

@@ -258,6 +258,11 @@ fn a_dead_letter_that_cannot_be_forwarded_does_not_block_later_ones() {
         }
         assert_eq!(world.dead_letters(SUBSCRIPTION), left);
         assert_eq!(world.queued("failed"), arrived);
+        world.declare("plain", rules());
+        world.update(SUBSCRIPTION, |subscription| {
+            subscription.forward_dead_lettered_messages_to = Some("plain".parse().unwrap());
+        });
+        assert_eq!(world.queued("plain"), left, "another target accepts it");
     }
 }
 

@@ -49,8 +49,9 @@ impl Management<'_, '_> {
         }))
     }
 
-    /// Returns the state of a session that another receiver may hold.
-    fn browsed_state(&self, session: &SessionName) -> Option<Bytes> {
+    /// Returns the state of a session that another receiver may hold. This is a use of the entity, as a peek is.
+    fn browsed_state(&mut self, session: &SessionName) -> Option<Bytes> {
+        self.entity.touch(self.cx);
         let mut sessions = self.entity.snapshot_sessions();
         sessions.find(|seen| seen.name == session)?.state.cloned()
     }

@@ -116,7 +116,7 @@ fn print_env_az_prints_the_address_of_the_emulator() {
     ];
     let text = printed(&arguments);
     for line in [
-        "export AZURE_CONFIG_DIR=\"$PWD/.az-emulator\"",
+        "export AZURE_CONFIG_DIR=\"$(mktemp -d)\"",
         &format!("export REQUESTS_CA_BUNDLE={directory}/ca.pem"),
         "az cloud register -n sbemu --endpoint-resource-manager https://localhost:8443",
         "az cloud set -n sbemu",

@@ -304,7 +304,14 @@ fn o62_any_client_may_browse_a_session() {
     };
     let reply = ask(&mut peer, "get-session-state");
     assert_eq!(reply.field("session-state"), &binary(b"state"));
-    assert_eq!(ask(&mut peer, "renew-session-lock").condition(), LOST);
+    for refused in [
+        "renew-session-lock",
+        "set-session-state",
+        "receive-by-sequence-number",
+        "batch-delete-messages",
+    ] {
+        assert_eq!(ask(&mut peer, refused).condition(), LOST, "{refused}");
+    }
     assert_eq!(
         holder.receive_one(&held).id(),
         "1",

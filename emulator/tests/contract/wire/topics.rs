@@ -50,6 +50,8 @@ const REFUSED: &str = "\
     send | t/Subscriptions/s | amqp:not-allowed | send to its topic
     receive | t | amqp:not-allowed | receive from its subscriptions
     receive | t/$DeadLetterQueue | amqp:not-allowed | receive from its subscriptions
+    send | t/$DeadLetterQueue/$management | amqp:not-allowed | receive from its subscriptions
+    receive | t/$DeadLetterQueue/$management | amqp:not-allowed | receive from its subscriptions
     send | t/Subscriptions/s/$DeadLetterQueue | amqp:not-allowed | $DeadLetterQueue
     receive | t/Subscriptions/none | amqp:not-found | none
     receive | none/Subscriptions/s | amqp:not-found | none
@@ -74,6 +76,7 @@ fn topics_accept_senders_and_subscriptions_receivers_only() {
     }
     peer.receiver("t/$Transfer/$DeadLetterQueue");
     peer.receiver("t/Subscriptions/s/$Transfer/$DeadLetterQueue");
+    peer.node("t/$Transfer/$DeadLetterQueue/$management");
 }
 
 #[test]

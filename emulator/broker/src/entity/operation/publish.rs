@@ -95,7 +95,7 @@ fn edited(
     let mut message = message.clone();
     match rule.edits(properties, ids)? {
         Ok(edits) => {
-            let failure = message.apply(&edits).err();
+            let failure = message.apply(&edits, ids).err();
             let failure = failure.map(|error| rule.cannot_be_applied(error));
             Some((message, failure))
         }

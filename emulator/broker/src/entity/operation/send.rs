@@ -316,11 +316,13 @@ impl Entity {
                 return Err(CancelError::Twice(twice));
             }
             for &number in numbers {
+                // Those via this entity take no part in its duplicate detection.
+                let is_addressed = store.forwards().destination(number.offset()).is_some();
                 let Some(entry) = store.remove(number.offset()) else {
                     continue;
                 };
                 store.record_as(cx, number, EventKind::Cancelled);
-                if let Some(history) = &mut entity.history {
+                if let Some(history) = entity.history.as_mut().filter(|_| !is_addressed) {
                     let partitioned = entity.description.enable_partitioning;
                     let id = duplicates::key(entry.message(), partitioned);
                     history.restart(&id, entry.enqueued_at());

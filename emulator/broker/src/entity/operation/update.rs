@@ -1,6 +1,6 @@
 //! Changes the settings of an entity in use.
 
-use super::dead_letter::DeadLetterCause;
+use super::dead_letter::{DeadLetterCause, MAX_HOPS};
 use crate::context::Context;
 use crate::description::EntityDescription;
 use crate::entity::Entity;
@@ -36,6 +36,14 @@ impl Entity {
             }
             if lives_otherwise {
                 entity.reschedule_expiries();
+            }
+            let (former, target) = (
+                &before.forward_dead_lettered_messages_to,
+                &entity.description.forward_dead_lettered_messages_to,
+            );
+            if former != target {
+                // Another target may accept what the former has refused.
+                entity.store_mut(SubQueue::DeadLetter).release_kept(MAX_HOPS);
             }
             for kind in [SubQueue::Active, SubQueue::DeadLetter] {
                 entity.store_mut(kind).resume_forwards();

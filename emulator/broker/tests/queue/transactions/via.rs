@@ -286,6 +286,27 @@ fn a_message_can_be_scheduled_via_an_entity() {
 }
 
 #[test]
+fn a_cancelled_message_via_an_entity_leaves_its_duplicate_detection_unchanged() {
+    let mut world = World::new();
+    world.declare("via", rules().duplicate_detection(secs(600)));
+    world.declare("out", rules());
+    let out = "out".parse().unwrap();
+    world.send("via", "x");
+    world.advance(secs(300));
+    let later = [message("x").scheduled_at(START + secs(3600))];
+    let numbers = world.schedule_via("via", &out, &later).unwrap();
+    world
+        .operate("via", |entity, cx| entity.cancel_scheduled(cx, &numbers))
+        .unwrap();
+    world.advance(secs(299));
+    world.send("via", "x");
+    assert_eq!(world.queued("via"), ["x"]);
+    world.advance(secs(1));
+    world.send("via", "x");
+    assert_eq!(world.queued("via"), ["x", "x"]);
+}
+
+#[test]
 fn send_via_messages_of_several_partitions_are_refused() {
     let mut world = World::new();
     world.declare("via", rules().partitioned());

@@ -10,6 +10,8 @@ import jakarta.jms.MessageProducer;
 import jakarta.jms.ResourceAllocationRuntimeException;
 import jakarta.jms.Session;
 import jakarta.jms.TemporaryQueue;
+import jakarta.jms.TransactionRolledBackRuntimeException;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 
@@ -53,6 +55,30 @@ final class Refusals {
         }
         Expect.fails(refused, () -> clerk.unsubscribe("all"));
         owner.unsubscribe("all");
+    }
+
+    /** A transaction whose lock was lost, or whose target is gone, is rolled back, not undecided. */
+    static void commits(Namespace namespace) throws Exception {
+        namespace.send("orders", "one");
+        // Without prefetch, so that the lock of one message alone is lost.
+        var factory = namespace.factory(Map.of("jms.prefetchPolicy.all", "0"));
+        JMSContext context = namespace.closing(factory.createContext(JMSContext.SESSION_TRANSACTED));
+        JMSConsumer consumer = context.createConsumer(namespace.orders(context));
+        Expect.texts(consumer, "one");
+        namespace.elapse(Duration.ofSeconds(61));
+        Class<TransactionRolledBackRuntimeException> rolledBack = TransactionRolledBackRuntimeException.class;
+        Expect.fails(rolledBack, context::commit);
+        Expect.equal(2, Expect.message(consumer).getIntProperty("JMSXDeliveryCount"));
+        context.commit();
+
+        JMSContext other = namespace.context();
+        TemporaryQueue gone = other.createTemporaryQueue();
+        context.createProducer().send(gone, "late");
+        other.close();
+        Expect.fails(rolledBack, context::commit);
+        context.createProducer().send(namespace.orders(context), "next");
+        context.commit();
+        Expect.texts(consumer, "next");
     }
 
     /** A bar and a dollar sign are special in the names of links and of subscriptions. */
