@@ -117,6 +117,11 @@ export class ServiceBus {
     if (!settled) throw new ExpectationError(failure);
   }
 
+  /** Waits until a client receives from a queue or subscription. */
+  async waitForReceiver(entity: string, within = WITHIN_SECONDS): Promise<void> {
+    await this.expect(entity, "attached", { within });
+  }
+
   /**
    * Waits up to 3 s until an assertion holds: `expect("orders", "dead_lettered", { reason: "Rejected" })`.
    *

@@ -167,8 +167,9 @@ test(
   "assertions wait for later events",
   withServiceBus(async (servicebus) => {
     const client = new ServiceBusClient(servicebus.connectionString);
+    await assert.rejects(servicebus.waitForReceiver("queue.1", 0), /queue\.1/);
     const receiving = client.createReceiver("queue.1").receiveMessages(1);
-    await servicebus.expect("queue.1", "attached");
+    await servicebus.waitForReceiver("queue.1");
     const expecting = servicebus.expect("queue.1", "delivered", { times: 1 });
     await send(servicebus, "queue.1");
     await Promise.all([expecting, receiving]);
