@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use servicebus_broker::filter::Filter;
+use servicebus_broker::filter::{Filter, SqlFilter};
 use servicebus_broker::{
     ClientAffinity, EntityDescription, EntityKind, EntityPath, Problem, RuleSet, Tier,
 };
@@ -130,7 +130,11 @@ fn subscription(
     if let (Some(client), [only]) = (&mut description.client, &rules[..])
         && let Filter::Sql(filter) = &only.filter
     {
-        client.selector = filter.selector_text().map(|text| text.trim().into());
+        // Many SQL filters mean the same as a selector, and a consumer with another selector replaces the subscription.
+        let text = filter.text();
+        let is_selector = || SqlFilter::selector(text).is_ok().then_some(text);
+        let selector = filter.selector_text().or_else(is_selector);
+        client.selector = selector.map(|text| text.trim().into());
     }
     Some(SubscriptionConfig {
         name: name?.value,

@@ -350,6 +350,26 @@ fn values() -> impl Strategy<Value = Encoded> {
 }
 
 #[test]
+fn a_sql_filter_of_a_jms_subscription_is_its_selector_where_it_can_be_one() {
+    for (expression, selector) in [
+        (" n > 3", Some("n > 3")),
+        ("sys.Label LIKE 'a%'", None),
+        ("1 = 1", Some("1 = 1")),
+    ] {
+        let text = format!(
+            r#"{{"UserConfig":{{"Namespaces":[{{"Name":"n","Emulator":{{"Tier":"premium"}},"Topics":[{{"Name":"t",
+                "Subscriptions":[{{"Name":"d","Properties":{{"IsClientAffine":true,
+                    "ClientAffineProperties":{{"ClientId":"c","IsDurable":true,"IsShared":false}}}},
+                "Rules":[{{"Name":"r","Properties":{{"FilterType":"Sql","SqlFilter":{{"SqlExpression":"{expression}"}}}}}}]}}]}}]}}]}}}}"#
+        );
+        let config = Config::parse(&text).unwrap();
+        let subscription = &config.namespaces[0].topics[0].subscriptions[0];
+        let client = subscription.description.client.as_ref().unwrap();
+        assert_eq!(client.selector.as_deref(), selector);
+    }
+}
+
+#[test]
 fn a_jms_selector_is_parsed_in_its_own_syntax() {
     let with = |filter: &str| {
         format!(r#"[{{"Name":"r","Properties":{{"FilterType":"Sql","SqlFilter":{filter}}}}}]"#)
