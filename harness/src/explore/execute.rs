@@ -180,8 +180,7 @@ async fn complete_faults(
                 return true;
             };
             if effect.is_crash() {
-                *supervision.crashed.party.borrow_mut() = Some(point.party.clone());
-                supervision.crashed.notify.notify_waiters();
+                supervision.crashed.crash(&point.party);
             } else {
                 tokio::task::spawn_local(drop_later(namespace.clone(), fault.id));
             }
