@@ -157,7 +157,7 @@ impl Explore {
     }
 
     /// Also fails if a run passes but its queues and subscriptions, dead letters included, end with other messages than
-    /// without faults.
+    /// without faults, or if its messages cannot be peeked.
     pub fn same_end(mut self) -> Self {
         self.is_same_end = true;
         self

@@ -121,8 +121,8 @@ where
     if outcome.failure.is_none() {
         outcome.failure = run.supervision.failures.borrow().first().cloned();
     }
-    let final_messages = match explore.is_same_end && outcome.failure.is_none() {
-        true => final_messages::final_messages(&run.servicebus).await,
+    let final_messages = match explore.is_same_end {
+        true => final_messages(&run, &mut outcome).await,
         false => None,
     };
     outcome.timelines = timelines(&run, plan, &outcome).await;
@@ -130,6 +130,23 @@ where
     // A drop would wait for the runtime on the runtime's own thread.
     run.servicebus.stop().await;
     (outcome, final_messages)
+}
+
+/// Returns the messages at the end of a passed test. A run whose messages are unknown fails, because nothing shows that they
+/// are the same.
+async fn final_messages(run: &Run, outcome: &mut Outcome) -> Option<FinalMessages> {
+    if outcome.failure.is_some() {
+        return None;
+    }
+    match final_messages::final_messages(&run.servicebus).await {
+        Ok(final_messages) => Some(final_messages),
+        Err(error) => {
+            let message =
+                format!("the messages at the end of the test cannot be compared: {error}");
+            outcome.failure = Outcome::failed(message).failure;
+            None
+        }
+    }
 }
 
 /// Scripts the faults of a plan.
