@@ -174,7 +174,7 @@ fn script(namespace: &Namespace, plan: &Plan, keys: &BTreeMap<&String, Key>) {
         let mut filter = point.filter.clone();
         filter.party = keys.get(&point.party).map(|key| key.name.clone());
         // The limit is not reached: a plan has two faults at most.
-        let _ = namespace.faults.add(Fault {
+        let _ = namespace.faults.add_planned(Fault {
             operation: point.operation.operation,
             filter,
             pick: Pick::counted(Some(point.nth), None, None, effect.scripted()),
