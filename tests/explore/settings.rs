@@ -102,7 +102,7 @@ fn random_orders_are_tried_in_addition() {
             .only("worker.receive")
             .effects([Effect::Postpone]);
         let explore = explore.shuffled(shuffled);
-        let report = explore.result(async |run| handle(run, 2).await).unwrap();
+        let report = explore.result(async |run| handle(run, 4).await).unwrap();
         let (_, runs) = report.split_once(" in ").unwrap();
         let (runs, _) = runs.split_once(" runs").unwrap();
         runs.parse::<u32>().unwrap()
