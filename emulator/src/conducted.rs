@@ -45,9 +45,11 @@ impl ConductedNamespace {
         self.namespace.faults.operations(after, limit)
     }
 
-    /// Adds a fault and returns it with its id; `None` when the limit of faults is reached.
+    /// Adds a fault planned from the operation log, and returns it with its id; `None` when the limit of faults is reached.
+    /// It counts operations by what the log shows of them: of several messages the first, and also operations on which its
+    /// effect is not possible.
     pub fn add_fault(&self, fault: Fault) -> Option<ScriptedFault> {
-        self.namespace.faults.add(fault)
+        self.namespace.faults.add_planned(fault)
     }
 
     /// Returns the faults, each with the number of operations that matched it.

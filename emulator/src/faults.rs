@@ -76,25 +76,39 @@ pub(crate) struct MatchedFault {
 }
 
 impl Faults {
-    /// Adds a fault and returns it with its id; `None` when the limit of faults is reached.
+    /// Adds a fault without a source.
+    #[cfg(test)]
     pub(crate) fn add(&self, fault: Fault) -> Option<ScriptedFault> {
         self.add_written(fault, [None, None])
     }
 
-    /// Adds a fault together with its source text and location in a test.
+    /// Adds a fault together with its source text and location in a test, and returns it with its id; `None` when the limit
+    /// of faults is reached.
     pub(crate) fn add_written(
         &self,
         fault: Fault,
         [written, written_at]: [Option<String>; 2],
     ) -> Option<ScriptedFault> {
+        self.insert(|id| {
+            let mut scripted = Scripted::new(id, fault);
+            scripted.state.written = written;
+            scripted.state.written_at = written_at;
+            scripted
+        })
+    }
+
+    /// Adds a fault that an exploration has planned from the operation log, in the same way.
+    pub(crate) fn add_planned(&self, fault: Fault) -> Option<ScriptedFault> {
+        self.insert(|id| Scripted::planned(id, fault))
+    }
+
+    fn insert(&self, scripted: impl FnOnce(u64) -> Scripted) -> Option<ScriptedFault> {
         let mut script = self.script();
         if script.faults.len() >= MAX {
             return None;
         }
         script.made += 1;
-        let mut scripted = Scripted::new(script.made, fault);
-        scripted.state.written = written;
-        scripted.state.written_at = written_at;
+        let scripted = scripted(script.made);
         let state = scripted.state.clone();
         script.faults.insert(state.id, scripted);
         self.summarise(&script);

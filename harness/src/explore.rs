@@ -138,7 +138,7 @@ impl Explore {
         self
     }
 
-    /// Begins with a run with these faults, such as a failure that was found before.
+    /// Begins with a run with these faults, such as a failure that was found before. No budget cuts it.
     pub fn always(mut self, token: impl Into<String>) -> Self {
         self.always.push(token.into());
         self
@@ -157,13 +157,14 @@ impl Explore {
     }
 
     /// Also fails if a run passes but its queues and subscriptions, dead letters included, end with other messages than
-    /// without faults.
+    /// without faults, or if its messages cannot be peeked.
     pub fn same_end(mut self) -> Self {
         self.is_same_end = true;
         self
     }
 
-    /// Adds this number of runs, each of which postpones two or three random operations or redirects deliveries.
+    /// Adds this number of runs, fewer if there are no more orders. Each postpones two or three random operations or redirects
+    /// deliveries.
     pub fn shuffled(mut self, runs: u32) -> Self {
         self.shuffled = runs;
         self

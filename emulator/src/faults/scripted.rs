@@ -25,6 +25,9 @@ pub(crate) struct Scripted {
     pub(crate) state: ScriptedFault,
     /// Counted operations by entity, which determine random effects.
     counted: HashMap<String, u64>,
+    /// Whether it counts operations as the log shows them: by their most specific kind, first entity and first message, and
+    /// without regard to what its effect needs. An exploration knows only the log.
+    is_planned: bool,
 }
 
 impl Scripted {
@@ -41,25 +44,44 @@ impl Scripted {
                 written_at: None,
             },
             counted: HashMap::new(),
+            is_planned: false,
+        }
+    }
+
+    /// Creates a fault of an exploration, which counts the operations that have the same key in the log.
+    pub(crate) fn planned(id: u64, fault: Fault) -> Self {
+        Self {
+            is_planned: true,
+            ..Self::new(id, fault)
         }
     }
 
     /// Counts an operation; returns the fault's effect, if it has one on it.
     pub(crate) fn match_operation(&mut self, context: &MatchContext<'_>) -> Option<Effect> {
-        let Self { state, counted } = self;
+        let Self {
+            state,
+            counted,
+            is_planned,
+        } = self;
         let fault = &state.fault;
-        if !context.operations.contains(&fault.operation) {
+        let most = if *is_planned { 1 } else { usize::MAX };
+        if !first(&context.operations, most).contains(&fault.operation) {
             return None;
         }
-        if !concerns(&fault.filter, &context.entities) {
+        if !concerns(&fault.filter, first(&context.entities, most)) {
             state.elsewhere += 1;
             return None;
         }
-        if !fits(fault, context) {
+        let is_feasible = is_feasible(fault, context);
+        let fits = fits(&fault.filter, context, first(&context.messages, most));
+        if !fits || !is_feasible && !*is_planned {
             state.different += 1;
             return None;
         }
         state.matched += 1;
+        if !is_feasible {
+            return None;
+        }
         match &fault.pick {
             Pick::Counted {
                 nth,
@@ -96,6 +118,10 @@ impl Scripted {
     }
 }
 
+fn first<T>(all: &[T], most: usize) -> &[T] {
+    &all[..all.len().min(most)]
+}
+
 fn concerns(filter: &Filter, entities: &[String]) -> bool {
     filter.entity.as_ref().is_none_or(|wanted| {
         let wanted = wanted.trim_start_matches('/');
@@ -104,24 +130,27 @@ fn concerns(filter: &Filter, entities: &[String]) -> bool {
     })
 }
 
-fn fits(fault: &Fault, context: &MatchContext<'_>) -> bool {
-    let filter = &fault.filter;
-    let is = |wanted: &Option<String>, found: Option<&str>| {
-        wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
-    };
+/// Returns whether an operation has what the effects of a fault need.
+fn is_feasible(fault: &Fault, context: &MatchContext<'_>) -> bool {
     let feasible = |effect: &Effect| {
         let needs_lock = matches!(effect, Effect::LoseLock | Effect::LoseSessionLock);
         (!needs_lock || context.is_locked)
             && (*effect != Effect::Elsewhere || context.has_other_receiver)
             && (*effect != Effect::DeliverTwice || context.can_come_twice)
     };
-    let mut messages = context.messages.iter();
+    fault.pick.effects().iter().all(feasible)
+}
+
+fn fits(filter: &Filter, context: &MatchContext<'_>, messages: &[Traits]) -> bool {
+    let is = |wanted: &Option<String>, found: Option<&str>| {
+        wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
+    };
+    let mut messages = messages.iter();
     let name = filter.name.as_deref();
     let found = context.name.unwrap_or_default();
     name.is_none_or(|name| name.eq_ignore_ascii_case(found))
         && is(&filter.client, context.client.as_deref())
         && is(&filter.party, context.party.as_deref())
-        && fault.pick.effects().iter().all(feasible)
         && (!filter.is_about_messages() || messages.any(|message| fits_message(filter, message)))
 }
 
@@ -137,10 +166,12 @@ fn fits_message(filter: &Filter, message: &Traits) -> bool {
         && filter.property.as_ref().is_none_or(has)
 }
 
-/// Returns whether two values are equal; numbers of any kind are compared by value.
+/// Returns whether two values are equal; numbers of any kind are compared by value. Two integers are compared exactly,
+/// because different ones beyond 2^53 are the same float.
 fn is_same(found: &Value, wanted: &Value) -> bool {
+    let has_float = found.is_f64() || wanted.is_f64();
     match (found.as_f64(), wanted.as_f64()) {
-        (Some(found), Some(wanted)) => found == wanted,
+        (Some(found), Some(wanted)) if has_float => found == wanted,
         _ => found == wanted,
     }
 }

@@ -162,6 +162,68 @@ fn an_operation_without_the_filtered_property_counts_as_different() {
 }
 
 #[test]
+fn large_integers_of_a_property_are_compared_exactly() {
+    let property = |value| Property {
+        name: "n".into(),
+        value,
+    };
+    for (wanted, is_hit) in [
+        (9_007_199_254_740_992_u64, false),
+        (9_007_199_254_740_993, true),
+    ] {
+        let faults = Faults::default();
+        faults.add(Fault {
+            operation: Operation::Send,
+            filter: Filter {
+                property: Some(property(json!(wanted))),
+                ..Filter::default()
+            },
+            ..fault(None, 1)
+        });
+        let matched = faults.find_match(&send("m", "s", ("n", json!(9_007_199_254_740_993_u64))));
+        assert_eq!(matched.then.is_some(), is_hit, "{wanted}");
+    }
+}
+
+/// The fault of an exploration counts what has its key in the log, where a batch has the id of its first message.
+#[test]
+fn a_planned_fault_counts_operations_as_the_log_shows_them() {
+    let planned = |operation, nth, effect| {
+        let faults = Faults::default();
+        faults.add_planned(Fault {
+            operation,
+            filter: Filter {
+                message_id: Some("m".to_owned()),
+                ..Filter::default()
+            },
+            pick: Pick::counted(Some(nth), None, None, effect),
+        });
+        faults
+    };
+    let is_hit = |faults: &Faults, context| faults.find_match(&context).then.is_some();
+    let single = |id| send(id, "s", ("n", json!(7)));
+    let mut batch = single("first");
+    batch.messages.extend(single("m").messages);
+    let faults = planned(Operation::Send, 1, Effect::LoseReply);
+    assert!(!is_hit(&faults, batch));
+    assert!(is_hit(&faults, single("m")));
+    let delivery = |has_other_receiver| MatchContext {
+        operations: vec![Operation::Deliver],
+        has_other_receiver,
+        ..single("m")
+    };
+    let faults = planned(Operation::Deliver, 2, Effect::Elsewhere);
+    assert!(!is_hit(&faults, delivery(false)));
+    assert!(is_hit(&faults, delivery(true)));
+    let completion = MatchContext {
+        operations: vec![Operation::Complete, Operation::Settle],
+        ..single("m")
+    };
+    let faults = planned(Operation::Settle, 1, Effect::LoseReply);
+    assert!(!is_hit(&faults, completion));
+}
+
+#[test]
 fn a_random_fault_selects_the_same_operations_again() {
     let is_hit = |seed| {
         let faults = Faults::default();

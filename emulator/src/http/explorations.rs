@@ -66,6 +66,8 @@ struct OpenRun {
     namespace: String,
     /// The names of the parties by the names of their keys.
     parties: BTreeMap<String, String>,
+    /// The ids of the faults of its plan.
+    fault_ids: Vec<u64>,
 }
 
 /// The numbers of an exploration and of one of its runs.

@@ -10,6 +10,9 @@ use servicebus_control_api::Operation;
 
 use crate::{Effect, FaultPoint, Token};
 
+/// How often a random order is drawn until one is new.
+const DRAWS_PER_RUN: u64 = 16;
+
 /// Restrictions on faults.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -116,33 +119,44 @@ pub(crate) fn with_second_fault(
     plans.collect()
 }
 
-/// Returns reproducible runs in which two or three random operations are postponed or deliveries go to another receiver.
-pub(crate) fn shuffled(fault_points: &[FaultPoint], options: &Options, runs: u32) -> Vec<Plan> {
-    let orders = fault_points.iter().flat_map(|point| {
-        let effects = Effect::applicable(&point.operation).into_iter();
-        let orders =
-            effects.filter(|effect| matches!(effect, Effect::Postpone | Effect::Elsewhere));
-        orders.map(move |effect| (point, effect))
+/// Returns reproducible runs in which two or three random operations are postponed or deliveries go to another receiver:
+/// different ones, none of which was tried. There are fewer than `runs` if hardly any others exist.
+pub(crate) fn shuffled(
+    fault_points: &[FaultPoint],
+    options: &Options,
+    runs: u32,
+    tried: &HashSet<Token>,
+) -> Vec<Plan> {
+    let orders = fault_points.iter().map(|point| {
+        let mut effects = Effect::applicable(&point.operation);
+        effects.retain(|effect| matches!(effect, Effect::Postpone | Effect::Elsewhere));
+        effects.retain(|effect| options.allow(point, *effect));
+        (point, effects)
     });
-    let orders: Vec<_> = orders
-        .filter(|(point, effect)| options.allow(point, *effect))
-        .collect();
+    let orders: Vec<_> = orders.filter(|(_, effects)| !effects.is_empty()).collect();
     if orders.len() < 2 {
         return Vec::new();
     }
-    let plans = (0..u64::from(runs)).map(|run| {
-        let size = 2 + pseudo_random(run, 0) % 2;
-        let mut chosen = BTreeMap::new();
-        for draw in 1..=size {
-            let index = (pseudo_random(run, draw) % orders.len() as u64) as usize;
-            let (point, effect) = orders[index];
-            chosen.insert(point.operation.number, (point.clone(), effect));
-        }
-        Plan {
-            faults: chosen.into_values().collect(),
-        }
-    });
-    plans.collect()
+    let mut known = tried.clone();
+    let draws = (0..DRAWS_PER_RUN * u64::from(runs)).map(|draw| random_order(&orders, draw));
+    let new = draws.filter(|plan| known.insert(plan.token()));
+    new.take(runs as usize).collect()
+}
+
+/// Draws two or three of the operations, each at most once.
+fn random_order(orders: &[(&FaultPoint, Vec<Effect>)], run: u64) -> Plan {
+    let random = |draw, count: usize| (pseudo_random(run, draw) % count as u64) as usize;
+    let size = orders.len().min(2 + random(0, 2));
+    let mut left = Vec::from_iter(orders);
+    let mut chosen = BTreeMap::new();
+    for draw in 1..=size as u64 {
+        let (point, effects) = left.swap_remove(random(2 * draw, left.len()));
+        let effect = effects[random(2 * draw + 1, effects.len())];
+        chosen.insert(point.operation.number, ((*point).clone(), effect));
+    }
+    Plan {
+        faults: chosen.into_values().collect(),
+    }
 }
 
 /// Returns a pseudo-random number for a draw of a run: SplitMix64's finalizer, which separates any two inputs well.
@@ -219,16 +233,22 @@ mod tests {
         let parties = BTreeMap::from([("p".to_owned(), "worker".to_owned())]);
         let fault_points = fault_points(&Vec::from_iter(operations), &parties, KeyParts::default());
         let all = Options::default();
-        let plans = shuffled(&fault_points, &all, 20);
-        assert_eq!(plans, shuffled(&fault_points, &all, 20));
+        let tried = HashSet::new();
+        let plans = shuffled(&fault_points, &all, 20, &tried);
+        assert_eq!(plans, shuffled(&fault_points, &all, 20, &tried));
         let faults = || plans.iter().flat_map(|plan| &plan.faults);
         assert!(faults().all(|(_, effect)| *effect == Effect::Postpone));
-        let apart: HashSet<String> = plans.iter().map(|plan| plan.token().to_string()).collect();
-        assert!(apart.len() > 5, "{apart:?}");
+        assert!(plans.iter().all(|plan| plan.faults.len() > 1), "{plans:?}");
+        // Of four operations there are six pairs and four times three.
+        let mut apart: HashSet<Token> = plans.iter().map(Plan::token).collect();
+        assert_eq!((plans.len(), apart.len()), (10, 10), "{apart:?}");
+        apart.remove(&plans[7].token());
+        let new = shuffled(&fault_points, &all, 20, &apart);
+        assert_eq!(new, [plans[7].clone()]);
         let one = Options {
             only: vec!["o-1#".to_owned()],
             ..all
         };
-        assert_eq!(shuffled(&fault_points, &one, 20), []);
+        assert_eq!(shuffled(&fault_points, &one, 20, &tried), []);
     }
 }

@@ -6,17 +6,18 @@
 
 mod base;
 mod findings;
+mod planned;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
-use servicebus_control_api::LoggedOperation;
+use servicebus_control_api::{LoggedOperation, Operations};
 
 use crate::{
     Options, Plan, Token,
     fault_point::{FaultPoint, KeyParts, fault_points},
-    plan::{plan, shuffled, with_second_fault},
-    report::{Failure, Report},
+    plan::shuffled,
+    report::{Failure, Report, failure_key},
 };
 
 /// The largest number of runs that look for better explanations.
@@ -79,8 +80,8 @@ pub struct Outcome {
     pub operations: Vec<LoggedOperation>,
     /// The names of the parties by the names of their keys.
     pub parties: BTreeMap<String, String>,
-    /// Whether all faults were applied.
-    pub is_reached: bool,
+    /// The ids of the faults of its plan, in the order of the plan.
+    pub fault_ids: Vec<u64>,
     /// The events of the messages whose operations had faults.
     pub timelines: Vec<String>,
     /// Whether the run could not be ended.
@@ -120,6 +121,12 @@ pub struct Progress {
     second_faults: [Vec<Plan>; 3],
     failed: Vec<Failed>,
     passed: Vec<Plan>,
+    /// The tokens of the executed planned runs.
+    tried: HashSet<Token>,
+    /// The number of runs that failed although none of their faults were applied.
+    unreached_failures: u32,
+    /// The number of faults that were not applied, random ones aside.
+    unreached: u32,
     /// The number of executed planned runs, random ones aside, and of those that looked for simpler plans.
     planned: u32,
     simpler: u32,
@@ -149,6 +156,8 @@ pub(crate) enum Purpose {
     Base,
     /// Finds the next operation of a token.
     ResolveToken,
+    /// The run of a token or of `always`, which no budget cuts: without it, the test would pass for lack of time.
+    Always,
     Planned,
     /// A run that must fail.
     Expected(usize),
@@ -174,6 +183,20 @@ impl Outcome {
         Self {
             failure: Some(Failure { message, location }),
             ..Self::default()
+        }
+    }
+
+    /// Takes the operations of the run. The run fails if it performed more than the log keeps, because operations cannot be
+    /// identified without those before them.
+    pub fn take_log(&mut self, log: Operations) {
+        let kept = log.operations.len() as u64;
+        self.operations = log.operations;
+        if log.dropped > 0 {
+            let performed = log.dropped + kept;
+            let message = format!(
+                "the run performs {performed} operations, more than the limit of {kept}: send fewer messages, or wait for less"
+            );
+            self.failure = Self::failed(message).failure;
         }
     }
 }
@@ -204,6 +227,9 @@ impl Progress {
             second_faults: Default::default(),
             failed: Vec::new(),
             passed: Vec::new(),
+            tried: HashSet::new(),
+            unreached_failures: 0,
+            unreached: 0,
             planned: 0,
             simpler: 0,
             fault_points: Vec::new(),
@@ -216,7 +242,8 @@ impl Progress {
     pub fn next(&mut self, now: Instant) -> Next {
         let begun = *self.begun.get_or_insert(now);
         while self.stage != Stage::Done {
-            let is_alone = |run: &PlannedRun| run.purpose != Purpose::Planned;
+            let is_alone =
+                |run: &PlannedRun| !matches!(run.purpose, Purpose::Always | Purpose::Planned);
             if self.open > 0 && self.queue.front().is_none_or(is_alone) {
                 return Next::Wait;
             }
@@ -232,6 +259,7 @@ impl Progress {
                     Purpose::Simpler(_) => {}
                     Purpose::Base
                     | Purpose::ResolveToken
+                    | Purpose::Always
                     | Purpose::Planned
                     | Purpose::Expected(_)
                     | Purpose::LeakCheck => {
@@ -267,7 +295,7 @@ impl Progress {
                 let known = fault_points(&outcome.operations, &outcome.parties, self.key_parts);
                 self.resolve_tokens(plan, known);
             }
-            Purpose::Planned => self.record_planned(plan, outcome),
+            Purpose::Always | Purpose::Planned => self.record_planned(plan, outcome),
             Purpose::Expected(index) if outcome.failure.is_none() => {
                 let (token, reason) = (plan.token(), &self.expected[index].1);
                 self.unexpected.push(format!(
@@ -289,9 +317,12 @@ impl Progress {
             }
             Purpose::Simpler(index) => self.record_simpler(index, plan, outcome),
             Purpose::Repeat(index) => {
-                let again = &mut self.report.findings[index].again;
-                again.0 += u32::from(outcome.failure.is_some());
-                again.1 += 1;
+                let is_reached = self.applied(&plan, &outcome) == plan;
+                let finding = &mut self.report.findings[index];
+                let key = failure_key(&finding.failure);
+                let failure = outcome.failure.filter(|_| is_reached);
+                finding.again.0 += u32::from(failure.is_some_and(|it| failure_key(&it) == key));
+                finding.again.1 += 1;
             }
             Purpose::Expected(_) => {}
         }
@@ -339,9 +370,9 @@ impl Progress {
     /// Returns whether the budget allows a run. Runs that explain findings exceed the number of runs, but not the time.
     fn is_within_budget(&mut self, run: &PlannedRun, is_in_time: bool) -> bool {
         match run.purpose {
-            Purpose::Base | Purpose::LeakCheck => true,
+            Purpose::Base | Purpose::ResolveToken | Purpose::Always | Purpose::LeakCheck => true,
             Purpose::Planned => is_in_time && self.report.runs < self.settings.runs,
-            Purpose::ResolveToken | Purpose::Expected(_) | Purpose::Repeat(_) => is_in_time,
+            Purpose::Expected(_) | Purpose::Repeat(_) => is_in_time,
             Purpose::Simpler(_) => {
                 self.simpler += 1;
                 is_in_time && self.simpler <= MAX_SIMPLER
@@ -353,10 +384,7 @@ impl Progress {
     fn begin_next_stage(&mut self) {
         let planned = |plan| (plan, Purpose::Planned);
         let (stage, runs): (_, Vec<(Plan, Purpose)>) = match self.stage {
-            Stage::Base => (
-                Stage::Singles,
-                self.singles().into_iter().map(planned).collect(),
-            ),
+            Stage::Base => (Stage::Singles, self.singles()),
             Stage::Singles => {
                 let second_faults = std::mem::take(&mut self.second_faults)
                     .into_iter()
@@ -369,13 +397,15 @@ impl Progress {
                     shuffled: runs,
                     ..
                 } = &self.settings;
-                let orders = shuffled(&self.fault_points, options, *runs);
+                let orders = shuffled(&self.fault_points, options, *runs, &self.tried);
                 (Stage::Shuffled, orders.into_iter().map(planned).collect())
             }
             Stage::Pairs | Stage::Shuffled => (Stage::Expected, self.expect_failures()),
             // In real time every run is expensive, and leaks matter only after failures.
             Stage::Expected
-                if !self.failed.is_empty() || self.planned > 0 && !self.settings.is_statistical =>
+                if !self.failed.is_empty()
+                    || self.unreached_failures > 0
+                    || self.planned > 0 && !self.settings.is_statistical =>
             {
                 (
                     Stage::LeakCheck,
@@ -396,61 +426,6 @@ impl Progress {
         let runs = runs.into_iter();
         let runs = runs.map(|(plan, purpose)| PlannedRun { plan, purpose });
         self.queue = runs.collect();
-    }
-
-    fn singles(&mut self) -> Vec<Plan> {
-        let mut singles = std::mem::take(&mut self.always);
-        if self.settings.token.is_none() && self.settings.runs > 0 {
-            singles.extend(plan(&self.fault_points, &self.settings.options));
-        }
-        singles
-    }
-
-    fn record_planned(&mut self, plan: Plan, outcome: Outcome) {
-        self.report.coverage.add(&plan, true);
-        self.planned += u32::from(self.stage != Stage::Shuffled);
-        if let Some(failure) = outcome.failure {
-            return self.failed.push(Failed {
-                plan,
-                failure,
-                timelines: outcome.timelines,
-                is_hung: outcome.is_hung,
-            });
-        }
-        if self.stage != Stage::Singles {
-            return;
-        }
-        if !outcome.is_reached {
-            self.report.not_reached += 1;
-            return;
-        }
-        if plan.faults.len() < self.settings.faults && self.settings.token.is_none() {
-            let then = fault_points(&outcome.operations, &outcome.parties, self.key_parts);
-            for second in
-                with_second_fault(&plan, &self.fault_points, &then, &self.settings.options)
-            {
-                self.queue_second_fault(second);
-            }
-        }
-        self.passed.push(plan);
-    }
-
-    /// Keeps at most as many plans as the budget allows; surplus plans count as cut, those of the last class first.
-    fn queue_second_fault(&mut self, plan: Plan) {
-        let Some((point, _)) = plan.faults.last() else {
-            return;
-        };
-        let is_known = self.fault_points.iter().any(|known| known.key == point.key);
-        let class = usize::from(!point.is_of_new_kind(&self.fault_points)) + usize::from(is_known);
-        let kept: usize = self.second_faults.iter().map(Vec::len).sum();
-        if kept >= self.settings.runs as usize {
-            self.report.cut += 1;
-            let mut later = self.second_faults[class + 1..].iter_mut().rev();
-            if later.find_map(Vec::pop).is_none() {
-                return;
-            }
-        }
-        self.second_faults[class].push(plan);
     }
 }
 

@@ -86,7 +86,7 @@ where
     };
     namespace.record_operations(true);
     let run = Run::new(servicebus, namespace.clone());
-    add_faults(&run, plan);
+    let fault_ids = add_faults(&run, plan);
     tokio::task::spawn_local(complete_faults(
         Arc::clone(virtual_time),
         namespace,
@@ -101,12 +101,8 @@ where
         }
     };
     let tested = CatchUnwind(Box::pin(AssertUnwindSafe(tested))).await;
-    // Those of the test follow.
-    let faults = run.namespace.faults();
-    let planned = &faults[..plan.faults.len().min(faults.len())];
     let mut outcome = Outcome {
-        operations: run.namespace.operations(0, usize::MAX).operations,
-        is_reached: planned.iter().all(|fault| fault.hits > 0),
+        fault_ids,
         ..Outcome::default()
     };
     for (name, key) in run.parties.borrow().iter() {
@@ -121,8 +117,9 @@ where
     if outcome.failure.is_none() {
         outcome.failure = run.supervision.failures.borrow().first().cloned();
     }
-    let final_messages = match explore.is_same_end && outcome.failure.is_none() {
-        true => final_messages::final_messages(&run.servicebus).await,
+    outcome.take_log(run.namespace.operations(0, usize::MAX));
+    let final_messages = match explore.is_same_end {
+        true => final_messages(&run, &mut outcome).await,
         false => None,
     };
     outcome.timelines = timelines(&run, plan, &outcome).await;
@@ -132,15 +129,33 @@ where
     (outcome, final_messages)
 }
 
-/// Scripts the faults of a plan.
-fn add_faults(run: &Run, plan: &Plan) {
-    for (point, effect) in &plan.faults {
+/// Returns the messages at the end of a passed test. A run whose messages are unknown fails, because nothing shows that they
+/// are the same.
+async fn final_messages(run: &Run, outcome: &mut Outcome) -> Option<FinalMessages> {
+    if outcome.failure.is_some() {
+        return None;
+    }
+    match final_messages::final_messages(&run.servicebus).await {
+        Ok(final_messages) => Some(final_messages),
+        Err(error) => {
+            let message =
+                format!("the messages at the end of the test cannot be compared: {error}");
+            outcome.failure = Outcome::failed(message).failure;
+            None
+        }
+    }
+}
+
+/// Scripts the faults of a plan, and returns their ids.
+fn add_faults(run: &Run, plan: &Plan) -> Vec<u64> {
+    let added = plan.faults.iter().filter_map(|(point, effect)| {
         run.namespace.add_fault(Fault {
             operation: point.operation.operation,
             filter: point.filter.clone(),
             pick: Pick::counted(Some(point.nth), None, None, effect.scripted()),
-        });
-    }
+        })
+    });
+    added.map(|fault| fault.id).collect()
 }
 
 /// Completes faults beyond what the emulator does: releases postponed operations when nothing else can happen, ends the code
@@ -180,8 +195,7 @@ async fn complete_faults(
                 return true;
             };
             if effect.is_crash() {
-                *supervision.crashed.party.borrow_mut() = Some(point.party.clone());
-                supervision.crashed.notify.notify_waiters();
+                supervision.crashed.crash(&point.party);
             } else {
                 tokio::task::spawn_local(drop_later(namespace.clone(), fault.id));
             }

@@ -126,8 +126,10 @@ impl Exploration {
     fn take(&mut self, run: PlannedRun, (mut outcome, final_messages): RunResult) {
         match (&self.expected_messages, final_messages) {
             (Some(expected), Some(final_messages)) => expected.check(&mut outcome, &final_messages),
-            (None, Some(final_messages)) => self.base_messages.push(final_messages),
-            (_, None) => {}
+            (None, Some(final_messages)) if run.plan.faults.is_empty() => {
+                self.base_messages.push(final_messages);
+            }
+            (None, Some(_)) | (_, None) => {}
         }
         self.progress.record_outcome(run, outcome);
         if self.is_same_end

@@ -48,7 +48,6 @@ pub struct Run {
 #[derive(Debug, Default)]
 pub(crate) struct Supervision {
     pub(crate) failures: RefCell<Vec<Failure>>,
-    /// The party to crash next.
     pub(crate) crashed: CrashSignal,
     pub(crate) wakes: WakeCounter,
     /// How often parties were started.
@@ -62,11 +61,12 @@ pub(crate) struct PartyKey {
     connection_string: String,
 }
 
-/// Ends a party as if its process crashed.
+/// Ends parties as if their processes crashed.
 #[derive(Debug, Default)]
 pub(crate) struct CrashSignal {
-    pub(crate) notify: Notify,
-    pub(crate) party: RefCell<Option<String>>,
+    notify: Notify,
+    /// How often each party crashed: several may crash before any of them is woken.
+    crashes: RefCell<BTreeMap<String, u64>>,
 }
 
 /// The access of code under test to the run's namespace, with a key of its own.
@@ -211,6 +211,7 @@ where
     loop {
         let started = Instant::now();
         run.starts.set(run.starts.get() + 1);
+        let crashes = run.crashed.count(&party.name);
         let (attempt, of_attempt) = (Rc::clone(&code), party.clone());
         let wakes = run.wakes.clone();
         let mut task = AbortOnDrop(spawn_local(async move {
@@ -218,7 +219,7 @@ where
         }));
         let ended = tokio::select! {
             biased;
-            () = crash_signalled(&party.name, &run.crashed) => None,
+            () = run.crashed.crashed_after(crashes, &party.name) => None,
             ended = &mut task.0 => Some(ended),
         };
         drop(task);
@@ -250,13 +251,29 @@ where
     }
 }
 
-async fn crash_signalled(name: &str, crashed: &CrashSignal) {
-    loop {
-        crashed.notify.notified().await;
-        let is_own = crashed.party.borrow().as_deref() == Some(name);
-        if is_own {
-            crashed.party.borrow_mut().take();
-            return;
+impl CrashSignal {
+    /// Ends a party.
+    pub(crate) fn crash(&self, party: &str) {
+        *self
+            .crashes
+            .borrow_mut()
+            .entry(party.to_owned())
+            .or_default() += 1;
+        self.notify.notify_waiters();
+    }
+
+    fn count(&self, party: &str) -> u64 {
+        self.crashes.borrow().get(party).copied().unwrap_or(0)
+    }
+
+    /// Waits until the party has crashed more often than this.
+    async fn crashed_after(&self, crashes: u64, party: &str) {
+        loop {
+            let notified = self.notify.notified();
+            if self.count(party) > crashes {
+                return;
+            }
+            notified.await;
         }
     }
 }
@@ -315,5 +332,29 @@ impl fmt::Debug for Party {
         f.debug_struct("Party")
             .field("name", &self.name)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn parties_that_crash_at_once_all_end() {
+        let signal = CrashSignal::default();
+        let ended =
+            async { tokio::join!(signal.crashed_after(0, "a"), signal.crashed_after(0, "b")) };
+        let crashed = async {
+            signal.crash("a");
+            signal.crash("b");
+        };
+        let (ended, ()) = tokio::join!(
+            tokio::time::timeout(Duration::from_secs(60), ended),
+            crashed
+        );
+        assert!(ended.is_ok());
+        let other = signal.crashed_after(signal.count("a"), "a");
+        let other = tokio::time::timeout(Duration::from_millis(10), other);
+        assert!(other.await.is_err());
     }
 }

@@ -19,8 +19,6 @@ use crate::shared::Shared;
 
 /// Bytes of a failure message that are kept.
 const MAX_MESSAGE: usize = 4096;
-/// Operations that are evaluated: as many as the log keeps.
-const MAX_OPERATIONS: usize = 16 * 1024;
 
 /// Refuses a topology that cannot be served.
 pub(crate) async fn check_topology(control: &Control, topology: String) -> Result<(), ApiError> {
@@ -62,6 +60,7 @@ pub(crate) async fn begin(
             .iter()
             .map(|(party, key)| (key.name.clone(), (*party).clone()))
             .collect(),
+        fault_ids: Vec::new(),
     });
     let made = make(
         control,
@@ -84,7 +83,9 @@ pub(crate) async fn begin(
         let message = "the namespace of the run was removed at once";
         return Err(ApiError::new(StatusCode::CONFLICT, "conflict", message));
     };
-    script(&served, &plan, &keys);
+    if let Some(open) = &mut runs.open {
+        open.fault_ids = script(&served, &plan, &keys);
+    }
     served.faults.record_operations(true);
     served.automate_clock().await;
     let place = &control.shared.namespaces.place;
@@ -115,14 +116,13 @@ pub(crate) async fn outcome(control: &Control, open: &OpenRun, result: RunResult
     let mut outcome = Outcome {
         failure,
         parties: open.parties.clone(),
+        fault_ids: open.fault_ids.clone(),
         ..Outcome::default()
     };
     let Some(namespace) = control.shared.namespaces.named(&open.namespace) else {
         return outcome;
     };
-    let faults = &namespace.faults;
-    outcome.is_reached = faults.all().iter().all(|fault| fault.hits > 0);
-    outcome.operations = faults.operations(0, MAX_OPERATIONS).operations;
+    outcome.take_log(namespace.faults.operations(0, usize::MAX));
     if outcome.failure.is_some() {
         outcome.timelines = timelines(&namespace, &open.planned.plan).await;
     }
@@ -168,18 +168,19 @@ async fn make(
     Ok(made)
 }
 
-/// Adds the faults of a plan for the parties' keys in this run.
-fn script(namespace: &Namespace, plan: &Plan, keys: &BTreeMap<&String, Key>) {
-    for (point, effect) in &plan.faults {
+/// Adds the faults of a plan for the parties' keys in this run, and returns their ids.
+fn script(namespace: &Namespace, plan: &Plan, keys: &BTreeMap<&String, Key>) -> Vec<u64> {
+    let added = plan.faults.iter().filter_map(|(point, effect)| {
         let mut filter = point.filter.clone();
         filter.party = keys.get(&point.party).map(|key| key.name.clone());
-        // The limit is not reached: a plan has two faults at most.
-        let _ = namespace.faults.add(Fault {
+        // The limit is not reached: a plan has three faults at most.
+        namespace.faults.add_planned(Fault {
             operation: point.operation.operation,
             filter,
             pick: Pick::counted(Some(point.nth), None, None, effect.scripted()),
-        });
-    }
+        })
+    });
+    added.map(|fault| fault.id).collect()
 }
 
 /// Returns the timelines of the messages whose operations had faults.

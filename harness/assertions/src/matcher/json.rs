@@ -3,7 +3,7 @@
 //! Objects may have more members than expected, at every depth. Arrays and other values must be equal, because order and
 //! length of an array have a meaning. Numbers are equal by value: 1 equals 1.0.
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 /// Returns the first place where `found` differs from `expected`, with its value; `None` if there is no difference.
 pub(crate) fn difference(expected: &Value, found: &Value) -> Option<String> {
@@ -30,17 +30,19 @@ fn differing(expected: &Value, found: &Value, path: &str) -> Option<String> {
                 differing(wanted, item, &format!("{path}[{index}]"))
             })
         }
-        (Value::Number(expected), Value::Number(found))
-            if expected == found || expected.as_f64() == found.as_f64() =>
-        {
-            None
-        }
+        (Value::Number(expected), Value::Number(found)) if are_equal(expected, found) => None,
         _ if expected == found => None,
         _ => Some(match path {
             "" => format!("it is {found}"),
             path => format!("{path} is {found}"),
         }),
     }
+}
+
+/// Compares two integers exactly, because different ones beyond 2^53 are the same float.
+fn are_equal(expected: &Number, found: &Number) -> bool {
+    let has_float = expected.is_f64() || found.is_f64();
+    expected == found || has_float && expected.as_f64() == found.as_f64()
 }
 
 #[cfg(test)]
@@ -78,5 +80,16 @@ mod tests {
             let found = super::difference(&expected, &found);
             assert_eq!(found.as_deref(), Some(difference));
         }
+    }
+
+    #[test]
+    fn integers_that_are_the_same_float_differ() {
+        let found = json!(9_007_199_254_740_993_u64);
+        let differing = |expected| difference(&expected, &found);
+        assert_eq!(
+            differing(json!(9_007_199_254_740_992_u64)).as_deref(),
+            Some("it is 9007199254740993")
+        );
+        assert_eq!(differing(json!(9_007_199_254_740_992.0)), None);
     }
 }

@@ -74,10 +74,11 @@ impl Progress {
 
     pub(crate) fn record_simpler(&mut self, index: usize, plan: Plan, outcome: Outcome) {
         let passed = self.weaker_that_passed(&plan);
+        let is_reached = self.applied(&plan, &outcome) == plan;
         let finding = &mut self.report.findings[index];
         let fails_so = |failure: &Failure| failure_key(failure) == failure_key(&finding.failure);
         if let Some(failure) = outcome.failure.filter(fails_so)
-            && outcome.is_reached
+            && is_reached
         {
             (finding.plan, finding.failure) = (plan, failure);
             (finding.passed, finding.timelines) = (passed, outcome.timelines);
@@ -101,11 +102,11 @@ impl Progress {
     pub(crate) fn finish(&mut self) {
         let findings = &mut self.report.findings;
         findings.sort_by_key(|finding| finding.again.0 < finding.again.1);
-        let (name, not_reached, planned) =
-            (&self.settings.name, self.report.not_reached, self.planned);
-        if not_reached * 5 > planned {
+        let not_reached = self.report.not_reached;
+        let (name, unreached, planned) = (&self.settings.name, self.unreached, self.planned);
+        if unreached * 5 > planned {
             self.unexpected.push(format!(
-                "{name}: the exploration is inconclusive: {not_reached} of {planned} faults were never applied, because the code does not do the same in each run; make its message ids, order and number of operations the same in each run"
+                "{name}: the exploration is inconclusive: {unreached} of {planned} faults were never applied, because the code does not do the same in each run; make its message ids, order and number of operations the same in each run"
             ));
         } else if not_reached > 0 && self.unexpected.is_empty() {
             self.report.warnings.push(format!(

@@ -29,21 +29,50 @@ fn settings() -> Settings {
 
 /// The outcome of a worker that completes a message; fails if the completion has a fault.
 fn outcome(plan: &Plan) -> Outcome {
+    let has_fault = !plan.faults.is_empty();
+    let mut outcome = outcome_of(if has_fault { &[1] } else { &[] }, "o-1");
+    outcome.failure = has_fault.then(|| failure("charged twice"));
+    outcome
+}
+
+/// The outcome of a worker that completes this message, where these faults are applied.
+fn outcome_of(applied: &[u64], message_id: &str) -> Outcome {
+    let applied = applied
+        .iter()
+        .map(|fault| json!({ "fault": fault, "effect": "lose-lock", "detail": "" }));
     let completion = json!({
         "number": 1, "at": "2026-01-01T00:00:00Z", "offset": 1.0, "operation": "complete", "party": "key-1",
-        "entity": "orders", "message_id": "o-1", "messages": 1, "locked": true, "repeatable": true,
-    });
-    let failure = (!plan.faults.is_empty()).then(|| Failure {
-        message: "charged twice".to_owned(),
-        location: None,
+        "entity": "orders", "message_id": message_id, "messages": 1, "locked": true, "repeatable": true,
+        "faults": Vec::from_iter(applied),
     });
     Outcome {
-        failure,
         operations: vec![serde_json::from_value(completion).unwrap()],
         parties: BTreeMap::from([("key-1".to_owned(), "worker".to_owned())]),
-        is_reached: true,
+        fault_ids: vec![1],
         ..Outcome::default()
     }
+}
+
+fn failure(message: &str) -> Failure {
+    Failure {
+        message: message.to_owned(),
+        location: None,
+    }
+}
+
+/// Explores with these outcomes of the first runs with a fault; the others fail.
+fn explored(settings: Settings, with_fault: Vec<Outcome>) -> ProgressReport {
+    let mut progress = Progress::new(settings);
+    let now = Instant::now();
+    let mut with_fault = with_fault.into_iter();
+    while let Next::Run(run) = progress.next(now) {
+        let outcome = match run.plan.faults.is_empty() {
+            true => outcome(&run.plan),
+            false => with_fault.next().unwrap_or_else(|| outcome(&run.plan)),
+        };
+        progress.record_outcome(run, outcome);
+    }
+    progress.report(now)
 }
 
 /// Returns the report of an exploration whose first failing run takes this long.
@@ -76,5 +105,86 @@ fn a_failure_that_was_not_repeated_in_time_is_reported_as_such() {
     assert_eq!(
         (&finding["again"], &finding["repetitions"]),
         (&json!(2), &json!(2))
+    );
+}
+
+#[test]
+fn a_failure_without_its_fault_is_told_as_such() {
+    let mut unreached = outcome_of(&[], "o-1");
+    unreached.failure = Some(failure("no database"));
+    let report = explored(settings(), vec![unreached]);
+    let told = "orders: the run with x1:worker.complete@orders/o-1#1=lose-lock fails although its fault was not applied, and without \
+                faults the test passes";
+    assert!(report.text.starts_with(told), "{}", report.text);
+    assert!(report.text.contains("no database"), "{}", report.text);
+    assert!(report.is_failure);
+    assert_eq!(report.json["findings"], json!([]));
+}
+
+#[test]
+fn a_fault_at_another_operation_is_not_reached() {
+    let report = explored(settings(), vec![outcome_of(&[1], "o-2")]);
+    assert_eq!(report.json["notReached"], 1);
+    assert!(
+        report.text.contains("inconclusive: 1 of 1"),
+        "{}",
+        report.text
+    );
+}
+
+#[test]
+fn a_repetition_that_fails_otherwise_or_without_its_fault_is_no_repetition() {
+    let fails = |applied, message| Outcome {
+        failure: Some(failure(message)),
+        ..outcome_of(applied, "o-1")
+    };
+    let outcomes = vec![
+        fails(&[1], "charged twice"),
+        fails(&[1], "no database"),
+        fails(&[], "charged twice"),
+    ];
+    let report = explored(settings(), outcomes);
+    let finding = &report.json["findings"][0];
+    assert_eq!(
+        (&finding["again"], &finding["repetitions"]),
+        (&json!(0), &json!(2))
+    );
+}
+
+#[test]
+fn no_budget_cuts_the_run_of_a_token() {
+    let token = || "x1:worker.complete@orders/o-1#1=lose-lock".parse().unwrap();
+    let none = || Settings {
+        runs: 0,
+        within: Duration::ZERO,
+        ..settings()
+    };
+    let always = Settings {
+        always: vec![token()],
+        ..none()
+    };
+    let only = Settings {
+        token: Some(token()),
+        ..none()
+    };
+    for settings in [always, only] {
+        let report = explored(settings, Vec::new());
+        assert!(report.text.contains("charged twice"), "{}", report.text);
+    }
+}
+
+#[test]
+fn a_run_with_more_operations_than_the_log_keeps_fails() {
+    let mut outcome = outcome_of(&[], "o-1");
+    let log = Operations {
+        recording: true,
+        dropped: 3,
+        operations: outcome.operations.clone(),
+        next: None,
+    };
+    outcome.take_log(log);
+    assert_eq!(
+        outcome.failure.unwrap().message,
+        "the run performs 4 operations, more than the limit of 1: send fewer messages, or wait for less"
     );
 }
