@@ -23,8 +23,8 @@ use axum::http::header::{HeaderValue, WWW_AUTHENTICATE};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use ring::error::Unspecified;
-use serde_json::Value;
-use servicebus_arm_template::{member, object};
+use serde_json::{Value, json};
+use servicebus_arm_template::member;
 
 use crate::access::Peer;
 use crate::namespace::Namespace;
@@ -75,10 +75,7 @@ pub(crate) fn refusal(status: StatusCode, message: &str) -> Response {
 
 /// Returns an error as `{"error":{"code","message"}}`.
 fn refused(status: StatusCode, code: &str, message: &str) -> Response {
-    let body = object([(
-        "error",
-        object([("code", code.into()), ("message", message.into())]),
-    )]);
+    let body = json!({ "error": { "code": code, "message": message } });
     let mut response = (status, Json(body)).into_response();
     if status == StatusCode::UNAUTHORIZED {
         let scheme = HeaderValue::from_static("Bearer");

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::response::Response;
-use hyper::body::{Frame, SizeHint};
+use hyper::body::{Frame, Incoming, SizeHint};
 use parking_lot::Mutex;
 
 use crate::memory::{Account, Exceeded, Memory};
@@ -27,19 +27,13 @@ struct State {
     exceeded: Option<Exceeded>,
 }
 
-/// A body whose bytes count for as long as `account` has clones.
-struct CountedRequest<B> {
+/// A body of the same size as another one, whose frames a closure polls.
+pub(crate) struct PolledBody<B, P> {
     body: B,
-    account: BodyAccount,
-    /// Bytes read so far.
-    read: usize,
+    poll: P,
 }
 
-/// A response whose bytes count until they are written or dropped.
-struct CountedResponse {
-    body: Body,
-    account: BodyAccount,
-}
+pub(crate) type PolledFrame = Poll<Option<Result<Frame<Bytes>, axum::Error>>>;
 
 /// A part of a response, which the HTTP library drops once it is written.
 struct CountedBytes {
@@ -62,17 +56,17 @@ impl BodyAccount {
     }
 
     /// Wraps the request body so that its bytes count as they arrive. It ends with an error where they exceed the limit.
-    pub(crate) fn count<B>(&self, body: B) -> Body
-    where
-        B: HttpBody<Data = Bytes> + Send + Unpin + 'static,
-        B::Error: Into<axum::BoxError>,
-    {
+    pub(crate) fn count(&self, body: Incoming) -> Body {
         let account = self.clone();
-        let read = 0;
-        Body::new(CountedRequest {
-            body,
-            account,
-            read,
+        let mut read = 0;
+        PolledBody::wrap(body, move |body, cx| {
+            let frame = ready!(Pin::new(body).poll_frame(cx));
+            let frame = frame.map(|frame| frame.map_err(axum::Error::new));
+            if let Some(Ok(frame)) = &frame {
+                read += frame.data_ref().map_or(0, Bytes::len);
+                account.hold(read).map_err(axum::Error::new)?;
+            }
+            Poll::Ready(frame)
         })
     }
 
@@ -81,16 +75,20 @@ impl BodyAccount {
         self.0.lock().exceeded
     }
 
-    /// Wraps the response, which counts instead of the request from now on.
+    /// Wraps the response, which counts instead of the request until it is written or dropped.
     pub(crate) fn answer(self, response: Response) -> Response {
         let size = response.body().size_hint().lower();
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         self.0.lock().account.set(size);
         response.map(|body| match size {
             0 => body,
-            _ => Body::new(CountedResponse {
-                body,
-                account: self,
+            _ => PolledBody::wrap(body, move |body, cx| {
+                let frame = ready!(Pin::new(body).poll_frame(cx));
+                let counted = |bytes| {
+                    let _account = self.clone();
+                    Bytes::from_owner(CountedBytes { bytes, _account })
+                };
+                Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(counted))))
             }),
         })
     }
@@ -105,50 +103,27 @@ impl BodyAccount {
     }
 }
 
-impl<B> HttpBody for CountedRequest<B>
+impl<B, P> PolledBody<B, P>
 where
-    B: HttpBody<Data = Bytes> + Unpin,
-    B::Error: Into<axum::BoxError>,
+    B: HttpBody<Data = Bytes> + Send + Unpin + 'static,
+    P: FnMut(&mut B, &mut Context<'_>) -> PolledFrame + Send + Unpin + 'static,
+{
+    pub(crate) fn wrap(body: B, poll: P) -> Body {
+        Body::new(Self { body, poll })
+    }
+}
+
+impl<B, P> HttpBody for PolledBody<B, P>
+where
+    B: HttpBody + Unpin,
+    P: FnMut(&mut B, &mut Context<'_>) -> PolledFrame + Unpin,
 {
     type Data = Bytes;
     type Error = axum::Error;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
-        let frame = frame.map(|frame| frame.map_err(axum::Error::new));
-        if let Some(Ok(frame)) = &frame {
-            self.read += frame.data_ref().map_or(0, Bytes::len);
-            self.account.hold(self.read).map_err(axum::Error::new)?;
-        }
-        Poll::Ready(frame)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-impl HttpBody for CountedResponse {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
-        let counted = |bytes| {
-            let _account = self.account.clone();
-            Bytes::from_owner(CountedBytes { bytes, _account })
-        };
-        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(counted))))
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> PolledFrame {
+        let Self { body, poll } = &mut *self;
+        poll(body, cx)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -13,7 +13,7 @@ mod session;
 pub(crate) use address::{Address, Destination};
 pub(crate) use cbs::put_token;
 pub(crate) use condition::{
-    Condition, LOCK_LOST, SESSION_LOCK_LOST, ServiceError, no_namespace, quote, time_span,
+    Condition, LOCK_LOST, SESSION_LOCK_LOST, ServiceError, no_namespace, quote,
 };
 pub(crate) use coordinator::CoordinatorRequest;
 pub(crate) use entity::{

@@ -13,7 +13,13 @@ use crate::error::Error;
 
 type Operation<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
-/// An operation on a namespace, which runs when it is awaited. On failure it panics at the line of the test.
+/// An operation on a namespace, which runs when it is awaited.
+///
+/// # Panics
+///
+/// Awaiting it panics at the line of the test if the operation fails: the entity does not exist, the lock of the message or of
+/// the session was lost, what it waits for does not come in time, or the emulator refuses the operation or does not answer.
+/// The panic quotes the emulator's reason. A method states only its other reasons.
 #[must_use = "an operation does nothing before it is awaited"]
 pub struct Action<'a, T> {
     operation: Operation<'a, T>,

@@ -73,10 +73,6 @@ impl SubQueueClient {
     }
 
     /// Peeks every message, in order of sequence number.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the queue does not exist or the emulator does not answer.
     #[track_caller]
     pub fn peek(&self) -> Action<'_, Vec<ReceivedMessage>> {
         Action::new(self.try_peek())
@@ -88,10 +84,6 @@ impl SubQueueClient {
     }
 
     /// Counts the messages by their state.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the queue does not exist or the emulator does not answer.
     #[track_caller]
     pub fn counts(&self) -> Action<'_, Counts> {
         Action::new(self.try_counts())
@@ -129,10 +121,6 @@ impl SubQueueClient {
     }
 
     /// Receives one message with a lock; waits up to a deadline in real time. With zero it takes only what is ready.
-    ///
-    /// # Panics
-    ///
-    /// Panics if no message arrives in time.
     #[track_caller]
     pub fn receive_within(&self, within: Duration) -> Action<'_, LockedMessage> {
         Action::new(self.try_receive(within))
@@ -159,10 +147,6 @@ impl SubQueueClient {
     }
 
     /// Receives and deletes one message; waits up to a deadline in real time. With zero it takes only what is ready.
-    ///
-    /// # Panics
-    ///
-    /// Panics if no message arrives in time.
     #[track_caller]
     pub fn receive_and_delete_within(&self, within: Duration) -> Action<'_, ReceivedMessage> {
         Action::new(self.try_receive_and_delete(within))
@@ -178,10 +162,6 @@ impl SubQueueClient {
     }
 
     /// Returns the events of this queue so far.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the queue does not exist or the emulator does not answer.
     #[track_caller]
     pub fn timeline(&self) -> Action<'_, Timeline> {
         Action::new(self.try_timeline())

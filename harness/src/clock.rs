@@ -27,10 +27,6 @@ impl Clock {
     }
 
     /// Advances the time: locks and messages expire and scheduled messages become active in order.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the emulator does not answer.
     #[track_caller]
     pub fn advance(&self, by: Duration) -> Action<'_, ()> {
         Action::new(self.advance_by(by))
@@ -54,30 +50,18 @@ impl Clock {
     }
 
     /// Returns the time of the namespace.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the emulator does not answer.
     #[track_caller]
     pub fn now(&self) -> Action<'_, SystemTime> {
         Action::new(self.read())
     }
 
     /// Stops the clock; only [`Clock::advance`] moves it then.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the emulator does not answer.
     #[track_caller]
     pub fn freeze(&self) -> Action<'_, ()> {
         Action::new(self.connections.ask(|backend| backend.freeze()))
     }
 
     /// Lets a frozen clock run on.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the emulator does not answer.
     #[track_caller]
     pub fn resume(&self) -> Action<'_, ()> {
         Action::new(self.connections.ask(|backend| backend.resume()))

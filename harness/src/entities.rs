@@ -108,10 +108,6 @@ macro_rules! changes {
             /// orders.update(|queue| queue.status(EntityStatus::SendDisabled)).await;
             /// # }
             /// ```
-            ///
-            /// # Panics
-            ///
-            /// Panics if the entity does not exist, or the emulator refuses; the panic quotes its reason.
             #[track_caller]
             pub fn update(
                 &self,
@@ -125,10 +121,6 @@ macro_rules! changes {
             }
 
             /// Deletes the entity with its messages. Clients of it remain usable for a new entity of the same name.
-            ///
-            /// # Panics
-            ///
-            /// Panics if the entity does not exist, or the emulator does not answer.
             #[track_caller]
             pub fn delete(&self) -> Action<'_, ()> {
                 Action::new(self.as_ref().delete_now())

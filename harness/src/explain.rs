@@ -99,10 +99,6 @@ impl ServiceBus {
     /// //   rule high: not matched: price > 10 is false, price = 3 (a whole number)
     /// # }
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// Panics if the subscription does not exist or the emulator does not answer.
     #[track_caller]
     pub fn explain(
         &self,

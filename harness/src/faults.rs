@@ -49,10 +49,6 @@ impl Faults {
 
     /// Adds this latency to every connection that is opened from now on: the time from a request to its answer, in real
     /// time, at most 60 s.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the emulator refuses it.
     #[track_caller]
     pub fn latency(&self, length: Duration) -> Action<'_, Fault> {
         let all = self.on(Operation::Connect).every(1);
@@ -60,10 +56,6 @@ impl Faults {
     }
 
     /// Delays storing a message by this much from now on, in real time; messages in flight together are stored together.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the emulator refuses it.
     #[track_caller]
     pub fn store_latency(&self, length: Duration) -> Action<'_, Fault> {
         let all = self.on(Operation::Send).every(1);
@@ -72,10 +64,6 @@ impl Faults {
 
     /// Updates the service: all locks of messages and sessions are lost, and all links but those to `$cbs` are detached with
     /// `amqp:link:detach-forced`.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the emulator does not answer.
     #[track_caller]
     pub fn service_update(&self) -> Action<'_, ()> {
         Action::new(self.connections.ask(|backend| backend.update_service()))

@@ -43,6 +43,7 @@ pub use properties::{Name, Properties, Sections};
 pub use rule::{Edit, Edits, Filter, Rule, Target};
 pub use sql::{Action, SqlFilter};
 pub use system::{System, SystemProperty};
+pub use text::time_span;
 pub use value::{Encoded, Value};
 
 /// Maximum length of a filter or action, in characters (service-bus-quotas).

@@ -21,7 +21,7 @@ mod operations;
 mod session;
 mod timeline;
 
-pub use assertion::AssertionResult;
+pub use assertion::{AssertionKind, AssertionResult};
 pub use clock::{Advance, AdvanceTo, Clock, ClockHold, Due, DueEvent, HoldClock, Settle, Settled};
 pub use connection::{Change, ChangedEntity, Connection, ConnectionLink, Connections};
 pub use entity::{Counts, Entities, EntitySummary, JmsClient};

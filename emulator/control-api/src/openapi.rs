@@ -12,7 +12,6 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::ErrorAnswer;
-pub use assertions::KINDS as ASSERTIONS;
 pub(crate) use configuration::{queue_settings, rules, subscription_settings, topic_settings};
 use operation::Operation;
 

@@ -11,6 +11,7 @@ mod view;
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use servicebus_broker::filter::time_span;
 use servicebus_broker::{
     EntityDescription, EntityKind, EntityPath, Problem, Property, PropertyType, Tier,
 };
@@ -18,7 +19,6 @@ use servicebus_broker::{
 use super::call::Call;
 use super::refusal::{MORE, ServiceError};
 use crate::namespace::{AdministerError, Namespace};
-use crate::nodes::time_span;
 use crate::xml::Element;
 
 pub(crate) use authorization::KeyGenerator;

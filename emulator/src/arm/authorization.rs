@@ -5,11 +5,11 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use ring::rand::{SecureRandom as _, SystemRandom};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::call::Call;
 use super::entities::{bad_request, method_not_allowed, not_found};
-use super::{Answer, Refusal, member, object};
+use super::{Answer, Refusal, member};
 use crate::auth::{Claim, Claims, Key, WELL_KNOWN_KEY_NAME};
 use crate::namespace::{AdminMetadata, AuthorizationRule, Namespace, SharedEntity};
 
@@ -187,16 +187,13 @@ impl Call<'_> {
                 None => string,
             }
         };
-        object([
-            ("primaryConnectionString", string(&rule.primary_key).into()),
-            (
-                "secondaryConnectionString",
-                string(&rule.secondary_key).into(),
-            ),
-            ("primaryKey", rule.primary_key.as_str().into()),
-            ("secondaryKey", rule.secondary_key.as_str().into()),
-            ("keyName", rule.key_name.as_str().into()),
-        ])
+        json!({
+            "primaryConnectionString": string(&rule.primary_key),
+            "secondaryConnectionString": string(&rule.secondary_key),
+            "primaryKey": rule.primary_key,
+            "secondaryKey": rule.secondary_key,
+            "keyName": rule.key_name,
+        })
     }
 }
 
@@ -284,7 +281,7 @@ fn new_key() -> Result<String, Refusal> {
 
 impl Call<'_> {
     fn show_authorization_rule(&self, id: &str, rule: &AuthorizationRule) -> Value {
-        let rights = object([("rights", rule.claims.names().into())]);
+        let rights = json!({ "rights": rule.claims.names() });
         self.envelope(id, &rule.key_name, "AuthorizationRules", rights)
     }
 }

@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use serde_json::Value;
+use serde_json::{Value, json};
 use servicebus_config::ControlToken;
 use servicebus_config::descriptions::Instant;
 use tokio::time::timeout;
@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::entities::bad_request;
 use super::identity::parameter;
 use super::route::{is_version, segments};
-use super::{Answer, Refusal, is_local, member, object};
+use super::{Answer, Refusal, is_local, member};
 use crate::auth::{Jwt, TokenCheck, TokenError, verify_issued};
 use crate::config::Arm;
 use crate::namespace::Namespace;
@@ -261,7 +261,7 @@ impl Call<'_> {
         let top = number("$top", PAGE, 1..=MAX_PAGE)?;
         let end = skip.saturating_add(top);
         let shown: Vec<Value> = all.iter().skip(skip).take(top).map(show).collect();
-        let mut page = object([("value", shown.into())]);
+        let mut page = json!({ "value": shown });
         if end < all.len() {
             let version = parameter(query, "api-version").unwrap_or_default();
             let (host, path) = (authority(self.head), self.head.uri.path());

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use servicebus_broker::{
     Audience, EntityDescription, EntityKind, EntityPath, Property, PropertyValue, SubQueue, Tier,
 };
 
 use super::call::{Call, NAMESPACE};
-use super::{Answer, Refusal, member, object};
+use super::{Answer, Refusal, member};
 use crate::admin::{Frame, NEVER};
 use crate::config::property_json;
 use crate::import::properties::{self, name, show_client};
@@ -211,13 +211,13 @@ impl Call<'_> {
     /// Returns a resource of the namespace with its properties.
     pub(crate) fn envelope(&self, id: &str, name: &str, kind: &str, properties: Value) -> Value {
         let kind = format!("Microsoft.ServiceBus/namespaces/{kind}");
-        object([
-            ("id", id.into()),
-            ("name", name.into()),
-            ("type", kind.into()),
-            ("location", self.location(&self.path[NAMESPACE])),
-            ("properties", properties),
-        ])
+        json!({
+            "id": id,
+            "name": name,
+            "type": kind,
+            "location": self.location(&self.path[NAMESPACE]),
+            "properties": properties,
+        })
     }
 }
 
@@ -277,16 +277,13 @@ fn properties_of(namespace: &Namespace, entity: &SharedEntity) -> Value {
         shown.insert("sizeInBytes".to_owned(), locked.whole_size().into());
         shown.insert(
             "countDetails".to_owned(),
-            object([
-                ("activeMessageCount", counts.active.into()),
-                ("deadLetterMessageCount", dead_letters.into()),
-                ("scheduledMessageCount", counts.scheduled.into()),
-                ("transferMessageCount", counts.transfer.into()),
-                (
-                    "transferDeadLetterMessageCount",
-                    counts.transfer_dead_letter.into(),
-                ),
-            ]),
+            json!({
+                "activeMessageCount": counts.active,
+                "deadLetterMessageCount": dead_letters,
+                "scheduledMessageCount": counts.scheduled,
+                "transferMessageCount": counts.transfer,
+                "transferDeadLetterMessageCount": counts.transfer_dead_letter,
+            }),
         );
         match locked.rules() {
             Some(rules) => shown.insert(

@@ -7,9 +7,9 @@ use axum::body::Body;
 use axum::http::request::Parts;
 use axum::http::{HeaderName, StatusCode};
 use percent_encoding::percent_decode_str;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{Answer, Refusal, is_local, object};
+use super::{Answer, Refusal, is_local};
 use crate::auth::issued_token::{LIFETIME, issue};
 use crate::service_http::{authority, read_at_most};
 use crate::shared::Shared;
@@ -38,17 +38,13 @@ pub(crate) fn managed(shared: &Shared, head: &Parts) -> Result<Answer, Refusal> 
         return Err(Refusal::bad_request("invalid_request", text));
     }
     let now = shared.real.unix_seconds();
-    Ok(Answer::ok(object([
-        (
-            "access_token",
-            issue(&resource, now)
-                .map_err(Refusal::no_random_numbers)?
-                .into(),
-        ),
-        ("expires_on", (now + LIFETIME).to_string().into()),
-        ("resource", resource.into()),
-        ("token_type", "Bearer".into()),
-    ])))
+    let token = issue(&resource, now).map_err(Refusal::no_random_numbers)?;
+    Ok(Answer::ok(json!({
+        "access_token": token,
+        "expires_on": (now + LIFETIME).to_string(),
+        "resource": resource,
+        "token_type": "Bearer",
+    })))
 }
 
 /// Returns a token of the directory, for a service principal of any name.
@@ -61,17 +57,13 @@ pub(crate) async fn token(shared: &Shared, head: &Parts, body: Body) -> Result<A
     let audience = fields.iter().find(|named| !named.is_empty());
     let audience = audience.map_or(MANAGEMENT, |scope| scope.trim_end_matches(".default"));
     let audience = audience.get(..MAX_AUDIENCE).unwrap_or(audience);
-    Ok(Answer::ok(object([
-        ("token_type", "Bearer".into()),
-        ("expires_in", LIFETIME.into()),
-        ("ext_expires_in", LIFETIME.into()),
-        (
-            "access_token",
-            issue(audience, shared.real.unix_seconds())
-                .map_err(Refusal::no_random_numbers)?
-                .into(),
-        ),
-    ])))
+    let token = issue(audience, shared.real.unix_seconds());
+    Ok(Answer::ok(json!({
+        "token_type": "Bearer",
+        "expires_in": LIFETIME,
+        "ext_expires_in": LIFETIME,
+        "access_token": token.map_err(Refusal::no_random_numbers)?,
+    })))
 }
 
 /// Requires the control token from clients beyond this machine.
@@ -102,26 +94,23 @@ fn check(shared: &Shared, head: &Parts, shown: &str, what: &str) -> Result<(), R
 pub(crate) fn metadata(head: &Parts) -> Answer {
     let here = format!("https://{}", authority(head));
     let directory = format!("{here}/adfs");
-    let cloud = object([
-        ("name", "ServiceBusEmulator".into()),
-        ("portal", here.as_str().into()),
-        ("resourceManager", here.as_str().into()),
-        (
-            "authentication",
-            object([
-                ("loginEndpoint", directory.into()),
-                ("audiences", [MANAGEMENT, &here].as_slice().into()),
-                ("tenant", "common".into()),
-                ("identityProvider", "AAD".into()),
-            ]),
-        ),
-        ("graph", here.as_str().into()),
-        ("graphAudience", here.as_str().into()),
-        ("microsoftGraphResourceId", here.as_str().into()),
-        ("media", here.as_str().into()),
-        ("batch", here.as_str().into()),
-        ("suffixes", object([])),
-    ]);
+    let cloud = json!({
+        "name": "ServiceBusEmulator",
+        "portal": here,
+        "resourceManager": here,
+        "authentication": {
+            "loginEndpoint": directory,
+            "audiences": [MANAGEMENT, here],
+            "tenant": "common",
+            "identityProvider": "AAD",
+        },
+        "graph": here,
+        "graphAudience": here,
+        "microsoftGraphResourceId": here,
+        "media": here,
+        "batch": here,
+        "suffixes": {},
+    });
     Answer::ok(match head.uri.query() {
         // The newest format is one cloud, the one before a list of clouds.
         Some(query) if query.contains("2022-09-01") => cloud,
@@ -132,32 +121,17 @@ pub(crate) fn metadata(head: &Parts) -> Answer {
 /// Returns the endpoints of a directory.
 pub(crate) fn open_id(head: &Parts) -> Answer {
     let directory = format!("https://{}/adfs", authority(head));
-    Answer::ok(object([
-        ("issuer", directory.as_str().into()),
-        (
-            "authorization_endpoint",
-            format!("{directory}/oauth2/v2.0/authorize").into(),
-        ),
-        (
-            "token_endpoint",
-            format!("{directory}/oauth2/v2.0/token").into(),
-        ),
-        (
-            "device_authorization_endpoint",
-            format!("{directory}/oauth2/v2.0/devicecode").into(),
-        ),
-        ("jwks_uri", format!("{directory}/discovery/keys").into()),
-        ("tenant_region_scope", Value::Null),
-        (
-            "response_types_supported",
-            ["code", "id_token"].as_slice().into(),
-        ),
-        ("subject_types_supported", ["pairwise"].as_slice().into()),
-        (
-            "id_token_signing_alg_values_supported",
-            ["HS256"].as_slice().into(),
-        ),
-    ]))
+    Answer::ok(json!({
+        "issuer": directory,
+        "authorization_endpoint": format!("{directory}/oauth2/v2.0/authorize"),
+        "token_endpoint": format!("{directory}/oauth2/v2.0/token"),
+        "device_authorization_endpoint": format!("{directory}/oauth2/v2.0/devicecode"),
+        "jwks_uri": format!("{directory}/discovery/keys"),
+        "tenant_region_scope": null,
+        "response_types_supported": ["code", "id_token"],
+        "subject_types_supported": ["pairwise"],
+        "id_token_signing_alg_values_supported": ["HS256"],
+    }))
 }
 
 /// Returns the value of a parameter of a query or a form.

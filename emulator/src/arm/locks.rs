@@ -1,8 +1,8 @@
 //! Management locks: created, listed, deleted and enforced.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{Refusal, member, object};
+use super::{Refusal, member};
 use crate::resource_state::{ManagementLock, ResourceState, is_within};
 use axum::http::StatusCode;
 
@@ -17,18 +17,12 @@ impl ManagementLock {
         } else {
             "CanNotDelete"
         };
-        object([
-            ("id", self.id.as_str().into()),
-            ("name", self.name.as_str().into()),
-            ("type", "Microsoft.Authorization/locks".into()),
-            (
-                "properties",
-                object([
-                    ("level", level.into()),
-                    ("notes", self.notes.as_deref().into()),
-                ]),
-            ),
-        ])
+        json!({
+            "id": self.id,
+            "name": self.name,
+            "type": "Microsoft.Authorization/locks",
+            "properties": { "level": level, "notes": self.notes },
+        })
     }
 }
 

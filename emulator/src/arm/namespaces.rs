@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use serde_json::Value;
+use serde_json::{Value, json};
 use servicebus_broker::Tier;
 
 use super::call::{Call, NAMESPACE, invalid_content};
 use super::resources::LOCATION;
-use super::{Answer, Refusal, member, object};
+use super::{Answer, Refusal, member};
 use crate::admin::Frame;
 use crate::config::{Arm, NAMESPACE_NAMES, NamespaceConfig, is_namespace_name};
 use crate::namespace::Namespace;
@@ -195,7 +195,7 @@ impl Call<'_> {
         let mut described = self.shared.resources.described.lock();
         let own = described
             .entry(name.to_ascii_lowercase())
-            .or_insert_with(|| object([]));
+            .or_insert_with(|| json!({}));
         if let Some(own) = own.as_object_mut().filter(|_| replaces) {
             own.retain(|key, _| key == "location");
         }
@@ -222,19 +222,16 @@ impl Call<'_> {
         let name = namespace.name();
         let at = Frame::of(namespace).milliseconds(namespace.started_at);
         let tier = namespace.config.settings.tier.name();
-        let mut sku = object([("name", tier.into()), ("tier", tier.into())]);
-        let mut properties = object([
-            ("provisioningState", "Succeeded".into()),
-            ("status", "Active".into()),
-            ("createdAt", at.as_str().into()),
-            ("updatedAt", at.into()),
-            (
-                "serviceBusEndpoint",
-                format!("https://{name}.servicebus.windows.net:443/").into(),
-            ),
-            ("metricId", format!("{}:{name}", self.path[1]).into()),
-            (PARTITIONS, 0.into()),
-        ]);
+        let mut sku = json!({ "name": tier, "tier": tier });
+        let mut properties = json!({
+            "provisioningState": "Succeeded",
+            "status": "Active",
+            "createdAt": at,
+            "updatedAt": at,
+            "serviceBusEndpoint": format!("https://{name}.servicebus.windows.net:443/"),
+            "metricId": format!("{}:{name}", self.path[1]),
+            PARTITIONS: 0,
+        });
         for (key, allowed) in SHOWN {
             let usual = || allowed[0].parse().unwrap_or_default();
             let above = if key == CAPACITY {
@@ -246,18 +243,15 @@ impl Call<'_> {
                 above[key] = self.kept(name, key).unwrap_or_else(usual);
             }
         }
-        object([
-            ("id", id.into()),
-            ("name", name.into()),
-            ("type", "Microsoft.ServiceBus/Namespaces".into()),
-            ("location", self.location(name)),
-            (
-                "tags",
-                self.kept(name, "tags").unwrap_or_else(|| object([])),
-            ),
-            ("sku", sku),
-            ("properties", properties),
-        ])
+        json!({
+            "id": id,
+            "name": name,
+            "type": "Microsoft.ServiceBus/Namespaces",
+            "location": self.location(name),
+            "tags": self.kept(name, "tags").unwrap_or_else(|| json!({})),
+            "sku": sku,
+            "properties": properties,
+        })
     }
 
     pub(crate) fn check_name(&self) -> Result<Answer, Refusal> {
@@ -271,11 +265,11 @@ impl Call<'_> {
         } else {
             ("None", None)
         };
-        Ok(Answer::ok(object([
-            ("nameAvailable", message.is_none().into()),
-            ("reason", reason.into()),
-            ("message", message.into()),
-        ])))
+        Ok(Answer::ok(json!({
+            "nameAvailable": message.is_none(),
+            "reason": reason,
+            "message": message,
+        })))
     }
 }
 

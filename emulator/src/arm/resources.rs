@@ -1,12 +1,12 @@
 //! The table of resources: dispatches paths and methods.
 
 use axum::http::{Method, StatusCode};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::call::{Call, NAMESPACE};
 use super::entities::{method_not_allowed, not_found};
 use super::namespaces::PUBLIC_ACCESS;
-use super::{Answer, Refusal, object};
+use super::{Answer, Refusal};
 
 /// The id of the only subscription.
 const SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000000";
@@ -72,12 +72,8 @@ impl Call<'_> {
 
     /// Answers requests for tenants, subscriptions and groups: there is one of each, and any other is accepted.
     fn of_subscription(&self, parts: &[&str]) -> Result<Answer, Refusal> {
-        let tenant = || {
-            object([
-                ("id", format!("/tenants/{SUBSCRIPTION}").into()),
-                ("tenantId", SUBSCRIPTION.into()),
-            ])
-        };
+        let tenant =
+            || json!({ "id": format!("/tenants/{SUBSCRIPTION}"), "tenantId": SUBSCRIPTION });
         match (self.head.method.as_str(), parts) {
             ("GET", ["providers", "microsoft.servicebus", "operations"]) => Ok(list(operations())),
             ("GET", ["tenants"]) => Ok(list(vec![tenant()])),
@@ -206,77 +202,60 @@ impl Call<'_> {
 
 /// Returns a complete list.
 pub(crate) fn list(value: Vec<Value>) -> Answer {
-    Answer::ok(object([("value", value.into())]))
+    Answer::ok(json!({ "value": value }))
 }
 
 fn subscription(id: &str) -> Value {
-    object([
-        ("id", format!("/subscriptions/{id}").into()),
-        ("subscriptionId", id.into()),
-        ("tenantId", SUBSCRIPTION.into()),
-        ("displayName", "Service Bus emulator".into()),
-        ("state", "Enabled".into()),
-        (
-            "subscriptionPolicies",
-            object([
-                ("locationPlacementId", "".into()),
-                ("quotaId", "".into()),
-                ("spendingLimit", "Off".into()),
-            ]),
-        ),
-        ("authorizationSource", "RoleBased".into()),
-        ("managedByTenants", Value::Array(Vec::new())),
-    ])
+    json!({
+        "id": format!("/subscriptions/{id}"),
+        "subscriptionId": id,
+        "tenantId": SUBSCRIPTION,
+        "displayName": "Service Bus emulator",
+        "state": "Enabled",
+        "subscriptionPolicies": { "locationPlacementId": "", "quotaId": "", "spendingLimit": "Off" },
+        "authorizationSource": "RoleBased",
+        "managedByTenants": [],
+    })
 }
 
 fn group(subscription: &str, name: &str) -> Value {
-    object([
-        (
-            "id",
-            format!("/subscriptions/{subscription}/resourceGroups/{name}").into(),
-        ),
-        ("name", name.into()),
-        ("type", "Microsoft.Resources/resourceGroups".into()),
-        ("location", LOCATION.into()),
-        (
-            "properties",
-            object([("provisioningState", "Succeeded".into())]),
-        ),
-    ])
+    json!({
+        "id": format!("/subscriptions/{subscription}/resourceGroups/{name}"),
+        "name": name,
+        "type": "Microsoft.Resources/resourceGroups",
+        "location": LOCATION,
+        "properties": { "provisioningState": "Succeeded" },
+    })
 }
 
 fn provider() -> Value {
     let kind = |kind: &str| {
-        object([
-            ("resourceType", kind.into()),
-            ("locations", [LOCATION].as_slice().into()),
-            ("apiVersions", VERSIONS.into()),
-        ])
+        json!({
+            "resourceType": kind,
+            "locations": [LOCATION],
+            "apiVersions": VERSIONS,
+        })
     };
-    object([
-        (
-            "id",
-            format!("/subscriptions/{SUBSCRIPTION}/providers/Microsoft.ServiceBus").into(),
-        ),
-        ("namespace", "Microsoft.ServiceBus".into()),
-        ("registrationState", "Registered".into()),
-        ("resourceTypes", KINDS.map(kind).into()),
-    ])
+    json!({
+        "id": format!("/subscriptions/{SUBSCRIPTION}/providers/Microsoft.ServiceBus"),
+        "namespace": "Microsoft.ServiceBus",
+        "registrationState": "Registered",
+        "resourceTypes": KINDS.map(kind),
+    })
 }
 
 /// Returns the operations that roles in Azure can grant on the resources that are served, in the service's letter case.
 fn operations() -> Vec<Value> {
     let operation = |kind: &str, verb: &str, does: &str| {
         let resource = kind.rsplit('/').next();
-        let display = object([
-            ("provider", "Microsoft Azure ServiceBus".into()),
-            ("resource", resource.into()),
-            ("operation", does.into()),
-        ]);
-        object([
-            ("name", format!("Microsoft.ServiceBus/{kind}{verb}").into()),
-            ("display", display),
-        ])
+        json!({
+            "name": format!("Microsoft.ServiceBus/{kind}{verb}"),
+            "display": {
+                "provider": "Microsoft Azure ServiceBus",
+                "resource": resource,
+                "operation": does,
+            },
+        })
     };
     let mut all = vec![operation(
         "",
@@ -301,13 +280,13 @@ impl Call<'_> {
     fn network_rules(&self) -> Value {
         let id = format!("{}/networkRuleSets/default", self.id_of(NAMESPACE + 1));
         let access = self.kept(&self.path[NAMESPACE], PUBLIC_ACCESS);
-        let properties = object([
-            (PUBLIC_ACCESS, access.unwrap_or_else(|| "Enabled".into())),
-            ("defaultAction", "Allow".into()),
-            ("virtualNetworkRules", Value::Array(Vec::new())),
-            ("ipRules", Value::Array(Vec::new())),
-            ("trustedServiceAccessEnabled", false.into()),
-        ]);
+        let properties = json!({
+            PUBLIC_ACCESS: access.unwrap_or_else(|| "Enabled".into()),
+            "defaultAction": "Allow",
+            "virtualNetworkRules": [],
+            "ipRules": [],
+            "trustedServiceAccessEnabled": false,
+        });
         self.envelope(&id, "default", "networkRuleSets", properties)
     }
 }

@@ -4,24 +4,17 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody};
+use axum::body::HttpBody as _;
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use hyper::body::{Frame, SizeHint};
-use tokio::time::{Sleep, sleep};
+use tokio::time::sleep;
 
 use super::error::ApiError;
-
-/// A body that ends with an error at its deadline.
-struct DeadlineBody {
-    body: Body,
-    end: Pin<Box<Sleep>>,
-    is_late: Arc<AtomicBool>,
-}
+use crate::body_account::PolledBody;
 
 /// Answers 408 to a request whose body has not arrived in time.
 pub(crate) async fn deadline<F: Future<Output = Response>>(
@@ -34,10 +27,15 @@ pub(crate) async fn deadline<F: Future<Output = Response>>(
     }
     let is_late = Arc::<AtomicBool>::default();
     let request = request.map(|body| {
-        Body::new(DeadlineBody {
-            body,
-            end: Box::pin(sleep(step_timeout)),
-            is_late: Arc::clone(&is_late),
+        let mut end = Box::pin(sleep(step_timeout));
+        let is_late = Arc::clone(&is_late);
+        PolledBody::wrap(body, move |body, cx| {
+            let polled = Pin::new(body).poll_frame(cx);
+            if polled.is_pending() && end.as_mut().poll(cx).is_ready() {
+                is_late.store(true, Ordering::Relaxed);
+                return Poll::Ready(Some(Err(axum::Error::new("the time for it is over"))));
+            }
+            polled
         })
     });
     let response = answer(request).await;
@@ -50,30 +48,5 @@ pub(crate) async fn deadline<F: Future<Output = Response>>(
             );
             ApiError::new(StatusCode::REQUEST_TIMEOUT, "request-timeout", message).into_response()
         }
-    }
-}
-
-impl HttpBody for DeadlineBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(cx);
-        if polled.is_pending() && self.end.as_mut().poll(cx).is_ready() {
-            self.is_late.store(true, Ordering::Relaxed);
-            return Poll::Ready(Some(Err(axum::Error::new("the time for it is over"))));
-        }
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }

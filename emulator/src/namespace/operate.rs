@@ -116,15 +116,7 @@ impl Namespace {
     ) -> Result<T, Broken> {
         let mut locked = entity.lock();
         let done = catch_unwind(AssertUnwindSafe(|| {
-            let mut cx = Context {
-                now: self.clock.now(),
-                client: caller.client,
-                has_room: self.has_disk_space(),
-                ids: &mut caller.ids,
-                effects: &mut caller.effects,
-                events: &mut caller.events,
-            };
-            let result = work(&mut locked, &mut cx);
+            let result = work(&mut locked, &mut self.context(caller));
             let deadline = self.record(entity, &mut locked, caller);
             (result, deadline)
         }));
@@ -144,6 +136,17 @@ impl Namespace {
                 self.report_broken(&broken);
                 Err(broken)
             }
+        }
+    }
+
+    fn context<'a>(&self, caller: &'a mut Caller) -> Context<'a> {
+        Context {
+            now: self.clock.now(),
+            client: caller.client,
+            has_room: self.has_disk_space(),
+            ids: &mut caller.ids,
+            effects: &mut caller.effects,
+            events: &mut caller.events,
         }
     }
 
@@ -219,15 +222,7 @@ impl Namespace {
         let done = catch_unwind(AssertUnwindSafe(|| {
             let shared = entities;
             let mut entities: Vec<_> = locked.iter_mut().map(|entity| &mut **entity).collect();
-            let mut cx = Context {
-                now: self.clock.now(),
-                client: caller.client,
-                has_room: self.has_disk_space(),
-                ids: &mut caller.ids,
-                effects: &mut caller.effects,
-                events: &mut caller.events,
-            };
-            let result = work(&mut entities, &mut cx);
+            let result = work(&mut entities, &mut self.context(caller));
             for (shared, entity) in shared.iter().zip(&mut locked) {
                 self.append_changes(shared, entity);
                 self.recorded_messages.keep(entity, &caller.events, self);

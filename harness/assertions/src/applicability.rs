@@ -1,9 +1,9 @@
 //! Detects assertions without meaning: a negative one that cannot fail, or one that waits for what never happens.
 
 use crate::{
+    Kind,
     assertion::Assertion,
     catalog::{Catalog, EntityKind, topic_and_name},
-    kind::Kind,
 };
 
 /// The message counts that a topic can have.
@@ -15,7 +15,7 @@ impl Assertion {
         let (kind, path) = (self.address.kind(), self.address.owner_path());
         if kind == EntityKind::Topic && self.address.is_owner() {
             let mut counts = self.counts.iter();
-            if self.kind.concerns_receivers() {
+            if self.concerns_receivers() {
                 let why = "from which messages are received only through its subscriptions";
                 return Some(of_topic(path, why, catalog));
             }

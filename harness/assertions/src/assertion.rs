@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::{address::EntityAddress, kind::Kind, matcher::Text, selector::Selector};
+use crate::{Kind, address::EntityAddress, matcher::Text, selector::Selector};
 
 /// The default tolerance of times: a busy machine takes a while between two readings of its clock.
 const TOLERANCE: Duration = Duration::from_secs(10);

@@ -11,12 +11,12 @@ use crate::{
     address::EntityAddress,
     assertion::{Assertion, ScheduledEnqueueTime},
     hint,
-    kind::Subject,
     message::MessageState,
     namespace::Namespace,
     recorded::RecordedEventKind,
     report::{AssertionFailed, Report, listing},
     selector::Selector,
+    subject::Subject,
     timeline::Timeline,
 };
 
@@ -120,7 +120,7 @@ impl RunningCheck<'_> {
     /// assertion. To confirm it the namespace must be idle first: nothing is due or in flight, and no receiver holds a lock
     /// with which the event could still happen.
     async fn confirm_absence(self) -> Result<Option<Polled>, AssertionFailed> {
-        if let Subject::Record(_) = self.assertion.kind.subject() {
+        if let Subject::Record(_) = self.assertion.subject() {
             let so_far = self.poll().await?;
             if self.evaluate(&so_far) == Outcome::Fails {
                 return Ok(Some(so_far));
@@ -134,7 +134,7 @@ impl RunningCheck<'_> {
     async fn poll(self) -> Result<Polled, AssertionFailed> {
         let (assertion, namespace) = (self.assertion, self.namespace);
         let path = assertion.address.path();
-        Ok(match assertion.kind.subject() {
+        Ok(match assertion.subject() {
             Subject::Receivers => Polled::Receivers(namespace.receivers(path).await?),
             Subject::Record(event_kind) => Polled::Record(event_kind, self.record().await?),
             Subject::InState(state) => {
@@ -223,7 +223,7 @@ impl RunningCheck<'_> {
         let (assertion, namespace) = (self.assertion, self.namespace);
         let address = &assertion.address;
         let counts = |wanted| assertion.counts.iter().any(|(name, _)| *name == wanted);
-        let with_transfers = match assertion.kind.subject() {
+        let with_transfers = match assertion.subject() {
             Subject::Record(_) => !assertion.kind.is_negative(),
             Subject::Counts => counts("transfer_dead_letter") && !counts("dead_letter"),
             _ => false,
@@ -232,7 +232,7 @@ impl RunningCheck<'_> {
             true => Report::with_transfers(namespace, address).await,
             false => Report::of(namespace, address).await,
         };
-        match assertion.kind.subject() {
+        match assertion.subject() {
             Subject::SessionOrder | Subject::SessionState => {
                 report.sessions = sessions(&self, &report.timeline).await;
             }

@@ -284,7 +284,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{address::EntityAddress, catalog::EntityKind, kind::Kind};
+    use crate::{Kind, address::EntityAddress, catalog::EntityKind};
 
     static SENT: RecordedEventKind = RecordedEventKind {
         one: "message sent",

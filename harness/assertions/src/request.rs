@@ -6,10 +6,10 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Map, Value};
 
 use crate::{
+    Kind,
     address::EntityAddress,
     assertion::{Assertion, ExpectedState, Number, ScheduledEnqueueTime},
     catalog::Catalog,
-    kind::{COUNTS, Kind},
     matcher::Text,
     text,
 };
@@ -112,7 +112,7 @@ impl Assertion {
             }
             "text" | "bytes" | "json" | "set" => self.state = state(name, value)?,
             _ => {
-                if let Some(name) = COUNTS.iter().find(|count| **count == name) {
+                if let Some(name) = self.kind.takes().find(|count| *count == name) {
                     self.counts.push((name, unsigned(name, value)?));
                 }
             }
@@ -140,7 +140,7 @@ impl Assertion {
             return Err(invalid_value("session", None, "the id of a session"));
         }
         if self.kind == Kind::MessageCount && self.counts.is_empty() {
-            let counts = COUNTS.join(", ");
+            let counts = self.kind.fields().replace(' ', ", ");
             let sentence =
                 format!("the assertion message_count asserts nothing without one of {counts}");
             return Err(RequestError(sentence));

@@ -45,10 +45,6 @@ impl SubQueueClient {
     }
 
     /// Waits until a client of the code under test receives here, up to a deadline in real time.
-    ///
-    /// # Panics
-    ///
-    /// Panics if no client comes in time.
     #[track_caller]
     pub fn wait_for_receiver_within(&self, within: Duration) -> Action<'_, ()> {
         Action::new(self.run(move |client| async move { client.poll_receivers(within).await }))

@@ -120,10 +120,6 @@ impl TopicClient {
     }
 
     /// Counts the scheduled messages and those that could not be forwarded.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the topic does not exist or the emulator does not answer.
     #[track_caller]
     pub fn counts(&self) -> Action<'_, Counts> {
         self.client.counts()

@@ -85,20 +85,12 @@ impl LockedMessage {
     }
 
     /// Completes the message, which deletes it.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the lock was lost, or the settlement was refused or did not arrive.
     #[track_caller]
     pub fn complete(self) -> Action<'static, ()> {
         Action::new(self.settle(SettleAs::Complete))
     }
 
     /// Abandons the message: it can be received again, and the delivery is counted.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the lock was lost, or the settlement was refused or did not arrive.
     #[track_caller]
     pub fn abandon(self) -> Action<'static, ()> {
         Action::new(self.settle(SettleAs::Abandon))
@@ -115,10 +107,6 @@ impl LockedMessage {
     }
 
     /// Defers the message and returns its sequence number, by which it can be received.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the lock was lost, or the settlement was refused or did not arrive.
     #[track_caller]
     pub fn defer(self) -> Action<'static, i64> {
         Action::new(async move {
@@ -173,10 +161,6 @@ impl LockedMessage {
     }
 
     /// Moves the message to the dead-letter queue, with a reason and a description.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the lock was lost, or the settlement was refused or did not arrive.
     #[track_caller]
     pub fn dead_letter(
         self,

@@ -37,10 +37,6 @@ impl fmt::Display for Purged {
 
 impl SubQueueClient {
     /// Receives and deletes every ready message.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the queue does not exist or the emulator does not answer.
     #[track_caller]
     pub fn purge(&self) -> Action<'_, Purged> {
         Action::new(async move {
@@ -53,10 +49,6 @@ impl SubQueueClient {
 
     /// Deletes up to `count` ready messages, oldest first, without receiving them: 1 to 500 at a time, in the premium tier
     /// up to 4000.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the queue does not exist or the emulator refuses; the panic quotes its reason.
     #[track_caller]
     pub fn delete_messages(&self, count: u32) -> Action<'_, Purged> {
         Action::new(async move {
@@ -66,10 +58,6 @@ impl SubQueueClient {
     }
 
     /// Deletes up to `count` ready messages that were enqueued before `before`, by the client's clock.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the queue does not exist or the emulator refuses; the panic quotes its reason.
     #[track_caller]
     pub fn delete_messages_before(&self, count: u32, before: SystemTime) -> Action<'_, Purged> {
         Action::new(self.delete_before(count, before))

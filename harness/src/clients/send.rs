@@ -19,20 +19,12 @@ macro_rules! sends {
     ($handle:ty) => {
         impl $handle {
             /// Sends a message.
-            ///
-            /// # Panics
-            ///
-            /// Panics if the entity does not exist, or the emulator rejects the message; the panic quotes its reason.
             #[track_caller]
             pub fn send(&self, message: impl Into<Message>) -> Action<'_, ()> {
                 Action::new(self.client.send_now(vec![message.into()]))
             }
 
             /// Sends messages one after the other, and stops at the first failure.
-            ///
-            /// # Panics
-            ///
-            /// Panics if the entity does not exist, or the emulator rejects a message; the panic quotes its reason.
             #[track_caller]
             pub fn send_all<M: Into<Message>>(
                 &self,
@@ -85,10 +77,6 @@ macro_rules! schedules {
         impl $handle {
             /// Schedules a message for a time or after a delay, and returns the sequence number by which it can be
             /// cancelled.
-            ///
-            /// # Panics
-            ///
-            /// Panics if the entity does not exist, or the emulator rejects the message; the panic quotes its reason.
             #[track_caller]
             pub fn schedule(
                 &self,
@@ -102,10 +90,6 @@ macro_rules! schedules {
             }
 
             /// Schedules messages for the same time, all or none, and returns their sequence numbers in order.
-            ///
-            /// # Panics
-            ///
-            /// Panics if the entity does not exist, or the emulator rejects them; the panic quotes its reason.
             #[track_caller]
             pub fn schedule_all<M: Into<Message>>(
                 &self,

@@ -164,10 +164,6 @@ impl SessionReceiver {
     }
 
     /// Receives the next message of the session; waits up to a deadline in real time. With zero it takes only what is ready.
-    ///
-    /// # Panics
-    ///
-    /// Panics if no message arrives in time.
     #[track_caller]
     pub fn receive_within(&self, within: Duration) -> Action<'_, LockedMessage> {
         Action::new(self.try_receive(within))
@@ -210,10 +206,6 @@ impl SessionReceiver {
     }
 
     /// Renews the lock by the lock duration of the queue and returns its new end, by the client's clock.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the session was lost.
     #[track_caller]
     pub fn renew_lock(&mut self) -> Action<'_, SystemTime> {
         Action::new(async move {
@@ -224,10 +216,6 @@ impl SessionReceiver {
     }
 
     /// Returns the state of the session; `None` if it has none.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the session was lost.
     #[track_caller]
     pub fn state(&self) -> Action<'_, Option<Bytes>> {
         Action::new(self.ask(|amqp, path, id| Box::pin(amqp.session_state(path, id))))
@@ -244,10 +232,6 @@ impl SessionReceiver {
     }
 
     /// Clears the state of the session.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the session was lost.
     #[track_caller]
     pub fn clear_state(&self) -> Action<'_, ()> {
         Action::new(self.store_state(None))
@@ -273,11 +257,8 @@ impl SessionReceiver {
         }
     }
 
-    /// Closes the session: when this returns, the next receiver can accept it.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the emulator does not answer. Closing a session that was lost does not panic.
+    /// Closes the session: when this returns, the next receiver can accept it. Closing a session that was lost does not
+    /// panic.
     #[track_caller]
     pub fn close(self) -> Action<'static, ()> {
         Action::new(async move {

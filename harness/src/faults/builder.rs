@@ -111,10 +111,6 @@ impl FaultBuilder {
     }
 
     /// Applies this effect.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the emulator refuses the fault.
     #[track_caller]
     pub fn apply(self, effect: Effect) -> Action<'static, Fault> {
         let at = Location::caller();
@@ -190,10 +186,6 @@ macro_rules! effects {
 
 effects! {
     /// Performs the operation, but drops the reply to the client.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the emulator refuses the fault, as all following methods do.
     lose_reply();
     /// Rejects the operation with an AMQP condition.
     reject(condition: impl Into<String>);

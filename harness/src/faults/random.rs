@@ -65,10 +65,6 @@ impl RandomFaults {
     }
 
     /// Starts the random faults. Until the namespace ends, a panic of the test prints the seed.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the emulator refuses it.
     #[track_caller]
     pub fn start(self) -> Action<'static, ()> {
         Action::new(async move {

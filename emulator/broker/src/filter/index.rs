@@ -100,7 +100,7 @@ impl<T: PartialEq> CorrelationIndex<T> {
     /// Calls `found` with the owner's value of every filter that matches a message.
     pub fn matching(&self, properties: &Properties<'_>, mut found: impl FnMut(&T)) {
         self.unconditional.iter().for_each(&mut found);
-        for property in SystemProperty::ALL {
+        for &property in SystemProperty::ALL {
             if properties.system(property).is_null() {
                 continue;
             }

@@ -7,55 +7,89 @@ use uuid::Uuid;
 use crate::ids::SequenceNumber;
 use crate::time::Timestamp;
 
-/// A property in the scope `sys.` (semantics §13.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SystemProperty {
+/// Declares the system properties, each with the type of its values, and whether a sender can set it.
+macro_rules! properties {
+    ($(#[$documentation:meta] $property:ident: $type:ident, $writable:literal;)+) => {
+        /// A property in the scope `sys.` (semantics §13.3).
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum SystemProperty {
+            $(#[$documentation] $property,)+
+        }
+
+        impl SystemProperty {
+            /// All system properties, ordered by name.
+            pub const ALL: &'static [Self] = &[$(Self::$property),+];
+
+            /// Returns its name, as the documentation spells it.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$property => stringify!($property),)+
+                }
+            }
+
+            /// Returns whether an action may set or remove it, which holds for the properties that a sender can set.
+            pub fn is_writable(self) -> bool {
+                match self {
+                    $(Self::$property => $writable,)+
+                }
+            }
+
+            pub(crate) fn value_type(self) -> SystemType {
+                match self {
+                    $(Self::$property => SystemType::$type,)+
+                }
+            }
+        }
+    };
+}
+
+properties! {
     /// `content-type`.
-    ContentType,
+    ContentType: Text, true;
     /// `correlation-id`.
-    CorrelationId,
+    CorrelationId: Text, true;
     /// The source of a forwarded dead letter.
-    DeadLetterSource,
+    DeadLetterSource: Text, false;
     /// Failed deliveries so far.
-    DeliveryCount,
+    DeliveryCount: Number, false;
     /// The sequence number where the message first entered.
-    EnqueuedSequenceNumber,
+    EnqueuedSequenceNumber: Number, false;
     /// When the message was accepted.
-    EnqueuedTimeUtc,
+    EnqueuedTimeUtc: Instant, false;
     /// When its time to live ends.
-    ExpiresAtUtc,
+    ExpiresAtUtc: Instant, false;
     /// The `durable` field of the header, a relic of the first SDKs.
-    ForcePersistence,
+    ForcePersistence: Flag, true;
     /// `subject`.
-    Label,
+    Label: Text, true;
     /// When its lock ends.
-    LockedUntilUtc,
+    LockedUntilUtc: Instant, false;
     /// The token of its lock.
-    LockToken,
+    LockToken: Guid, false;
     /// `message-id`.
-    MessageId,
+    MessageId: Id, true;
     /// `x-opt-partition-key`.
-    PartitionKey,
+    PartitionKey: Id, true;
     /// `reply-to`.
-    ReplyTo,
+    ReplyTo: Text, true;
     /// `reply-to-group-id`.
-    ReplyToSessionId,
+    ReplyToSessionId: Id, true;
     /// `x-opt-scheduled-enqueue-time`.
-    ScheduledEnqueueTimeUtc,
+    ScheduledEnqueueTimeUtc: Instant, true;
     /// The sequence number in its store.
-    SequenceNumber,
+    SequenceNumber: Number, false;
     /// `group-id`.
-    SessionId,
+    SessionId: Id, true;
     /// Size of the message in bytes.
-    Size,
+    Size: Number, false;
     /// Active, deferred or scheduled: 0, 1, 2.
-    State,
+    State: Number, false;
     /// The time to live.
-    TimeToLive,
+    TimeToLive: Span, true;
     /// `to`.
-    To,
+    To: Text, true;
     /// `x-opt-via-partition-key`.
-    ViaPartitionKey,
+    ViaPartitionKey: Id, true;
 }
 
 /// The type of a system property, to which assigned values are converted.
@@ -69,8 +103,6 @@ pub(crate) enum SystemType {
     Flag,
     Guid,
 }
-
-const COUNT: usize = 23;
 
 /// Names of today's SDKs that differ from the language's.
 const OTHER_NAMES: [(&str, SystemProperty); 8] = [
@@ -88,36 +120,9 @@ const OTHER_NAMES: [(&str, SystemProperty); 8] = [
 ];
 
 impl SystemProperty {
-    /// All system properties, ordered by name.
-    pub const ALL: [Self; COUNT] = [
-        Self::ContentType,
-        Self::CorrelationId,
-        Self::DeadLetterSource,
-        Self::DeliveryCount,
-        Self::EnqueuedSequenceNumber,
-        Self::EnqueuedTimeUtc,
-        Self::ExpiresAtUtc,
-        Self::ForcePersistence,
-        Self::Label,
-        Self::LockedUntilUtc,
-        Self::LockToken,
-        Self::MessageId,
-        Self::PartitionKey,
-        Self::ReplyTo,
-        Self::ReplyToSessionId,
-        Self::ScheduledEnqueueTimeUtc,
-        Self::SequenceNumber,
-        Self::SessionId,
-        Self::Size,
-        Self::State,
-        Self::TimeToLive,
-        Self::To,
-        Self::ViaPartitionKey,
-    ];
-
     /// Returns the property of that name, ignoring case.
     pub fn from_name(name: &str) -> Option<Self> {
-        let mut all = Self::ALL.into_iter();
+        let mut all = Self::ALL.iter().copied();
         all.find(|property| property.name().eq_ignore_ascii_case(name))
     }
 
@@ -126,92 +131,6 @@ impl SystemProperty {
         let mut others = OTHER_NAMES.into_iter();
         let (_, property) = others.find(|(other, _)| other.eq_ignore_ascii_case(name))?;
         Some(property)
-    }
-
-    /// Returns its name, as the documentation spells it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ContentType => "ContentType",
-            Self::CorrelationId => "CorrelationId",
-            Self::DeadLetterSource => "DeadLetterSource",
-            Self::DeliveryCount => "DeliveryCount",
-            Self::EnqueuedSequenceNumber => "EnqueuedSequenceNumber",
-            Self::EnqueuedTimeUtc => "EnqueuedTimeUtc",
-            Self::ExpiresAtUtc => "ExpiresAtUtc",
-            Self::ForcePersistence => "ForcePersistence",
-            Self::Label => "Label",
-            Self::LockedUntilUtc => "LockedUntilUtc",
-            Self::LockToken => "LockToken",
-            Self::MessageId => "MessageId",
-            Self::PartitionKey => "PartitionKey",
-            Self::ReplyTo => "ReplyTo",
-            Self::ReplyToSessionId => "ReplyToSessionId",
-            Self::ScheduledEnqueueTimeUtc => "ScheduledEnqueueTimeUtc",
-            Self::SequenceNumber => "SequenceNumber",
-            Self::SessionId => "SessionId",
-            Self::Size => "Size",
-            Self::State => "State",
-            Self::TimeToLive => "TimeToLive",
-            Self::To => "To",
-            Self::ViaPartitionKey => "ViaPartitionKey",
-        }
-    }
-
-    /// Returns whether an action may set or remove it, which holds for the properties that a sender can set.
-    pub fn is_writable(self) -> bool {
-        match self {
-            Self::ContentType
-            | Self::CorrelationId
-            | Self::ForcePersistence
-            | Self::Label
-            | Self::MessageId
-            | Self::PartitionKey
-            | Self::ReplyTo
-            | Self::ReplyToSessionId
-            | Self::ScheduledEnqueueTimeUtc
-            | Self::SessionId
-            | Self::TimeToLive
-            | Self::To
-            | Self::ViaPartitionKey => true,
-            Self::DeadLetterSource
-            | Self::DeliveryCount
-            | Self::EnqueuedSequenceNumber
-            | Self::EnqueuedTimeUtc
-            | Self::ExpiresAtUtc
-            | Self::LockedUntilUtc
-            | Self::LockToken
-            | Self::SequenceNumber
-            | Self::Size
-            | Self::State => false,
-        }
-    }
-
-    pub(crate) fn value_type(self) -> SystemType {
-        match self {
-            Self::MessageId
-            | Self::SessionId
-            | Self::ReplyToSessionId
-            | Self::PartitionKey
-            | Self::ViaPartitionKey => SystemType::Id,
-            Self::ContentType
-            | Self::CorrelationId
-            | Self::DeadLetterSource
-            | Self::Label
-            | Self::ReplyTo
-            | Self::To => SystemType::Text,
-            Self::DeliveryCount
-            | Self::EnqueuedSequenceNumber
-            | Self::SequenceNumber
-            | Self::Size
-            | Self::State => SystemType::Number,
-            Self::EnqueuedTimeUtc
-            | Self::ExpiresAtUtc
-            | Self::LockedUntilUtc
-            | Self::ScheduledEnqueueTimeUtc => SystemType::Instant,
-            Self::TimeToLive => SystemType::Span,
-            Self::ForcePersistence => SystemType::Flag,
-            Self::LockToken => SystemType::Guid,
-        }
     }
 }
 

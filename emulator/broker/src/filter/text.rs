@@ -2,6 +2,8 @@
 //!
 //! Concatenation follows .NET's `ToString` in the invariant culture.
 
+use std::time::Duration;
+
 use uuid::fmt::Hyphenated;
 
 use super::value::{TICKS, Value};
@@ -106,32 +108,25 @@ fn civil(days: i64) -> (i64, i64, i64) {
 
 /// Returns `[-][d.]hh:mm:ss[.fffffff]`, the constant form of a time span.
 fn span(ticks: i64) -> String {
-    let size = ticks.unsigned_abs();
-    let (seconds, fraction) = (
-        size / TICKS_PER_SECOND as u64,
-        size % TICKS_PER_SECOND as u64,
-    );
-    let (days, rest) = (
-        seconds / SECONDS_PER_DAY as u64,
-        seconds % SECONDS_PER_DAY as u64,
-    );
+    let (size, second) = (ticks.unsigned_abs(), TICKS_PER_SECOND as u64);
     let sign = if ticks < 0 { "-" } else { "" };
-    let days = if days > 0 {
-        format!("{days}.")
-    } else {
-        String::new()
-    };
-    let fraction = if fraction > 0 {
-        format!(".{fraction:07}")
-    } else {
-        String::new()
-    };
-    format!(
-        "{sign}{days}{:02}:{:02}:{:02}{fraction}",
-        rest / 3600,
-        rest / 60 % 60,
-        rest % 60
-    )
+    let size = Duration::new(size / second, (size % second) as u32 * 100);
+    format!("{sign}{}", time_span(size))
+}
+
+/// Formats a duration as .NET does: `[d.]hh:mm:ss[.fffffff]`.
+pub fn time_span(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    let (hours, minutes) = (seconds / 3600 % 24, seconds / 60 % 60);
+    let mut text = format!("{hours:02}:{minutes:02}:{:02}", seconds % 60);
+    let days = seconds / 86_400;
+    if days > 0 {
+        text = format!("{days}.{text}");
+    }
+    match duration.subsec_nanos() / 100 {
+        0 => text,
+        ticks => format!("{text}.{ticks:07}"),
+    }
 }
 
 /// Parses the constant form of a time span into ticks.
@@ -192,6 +187,20 @@ mod tests {
             instant(1_735_689_600 * TICKS_PER_SECOND),
             "01/01/2025 00:00:00"
         );
+    }
+
+    #[test]
+    fn a_time_span_is_formatted_as_by_dotnet() {
+        for (milliseconds, written) in [
+            (0, "00:00:00"),
+            (65_000, "00:01:05"),
+            (59_980, "00:00:59.9800000"),
+            (3_723_500, "01:02:03.5000000"),
+            (100_000_000, "1.03:46:40"),
+            (25 * 86_400_000, "25.00:00:00"),
+        ] {
+            assert_eq!(time_span(Duration::from_millis(milliseconds)), written);
+        }
     }
 
     #[test]

@@ -90,34 +90,17 @@ pub(crate) fn check(section: &[u8]) -> Result<(), MessageError> {
 
 /// Returns the section with the changes; other entries stay byte for byte.
 pub(crate) fn merge(section: &[u8], changes: &PropertyChanges) -> Result<Vec<u8>, DecodeError> {
-    let mut merged = Vec::with_capacity(section.len() + 256);
-    let mut out = Writer::new(&mut merged);
-    out.descriptor(sections::APPLICATION_PROPERTIES as u8);
-    let mark = out.begin_map();
-    let mut entries = changes.entries.len() as u32;
-    if !section.is_empty() {
-        for entry in sections::content(section)?.map()?.raw_entries() {
-            let (key, value) = entry?;
-            let name = Reader::new(key).value()?.as_text();
-            if !name.is_some_and(|name| changes.entries.contains_key(name)) {
-                out.raw(key);
-                out.raw(value);
-                entries += 1;
-            }
-        }
-    }
-    for (name, value) in &changes.entries {
-        out.string(name);
-        out.raw(value);
-    }
-    out.end(mark, entries * 2);
-    Ok(merged)
+    let changed = changes.entries.iter();
+    let changed = changed.map(|(name, value)| (&**name, Some(&**value)));
+    edit(section, |name| changes.entries.contains_key(name), changed)
 }
 
-/// Returns the section with these properties set, or removed where there is no value; others stay byte for byte.
-pub(crate) fn edit(
+/// Returns the section with these properties, which are those that `is_edited` accepts, set, or removed where there is no
+/// value; others stay byte for byte.
+pub(crate) fn edit<'a>(
     section: &[u8],
-    edits: &[(&str, Option<&[u8]>)],
+    is_edited: impl Fn(&str) -> bool,
+    edits: impl Iterator<Item = (&'a str, Option<&'a [u8]>)>,
 ) -> Result<Vec<u8>, DecodeError> {
     let mut edited = Vec::with_capacity(section.len() + 256);
     let mut out = Writer::new(&mut edited);
@@ -128,8 +111,7 @@ pub(crate) fn edit(
         for entry in sections::content(section)?.map()?.raw_entries() {
             let (key, value) = entry?;
             let name = Reader::new(key).value()?.as_text();
-            let is_edited = |name: &str| edits.iter().any(|(edited, _)| *edited == name);
-            if !name.is_some_and(is_edited) {
+            if !name.is_some_and(&is_edited) {
                 out.raw(key);
                 out.raw(value);
                 entries += 1;

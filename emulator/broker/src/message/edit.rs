@@ -153,7 +153,9 @@ impl Message {
             }
         }
         if !user.is_empty() {
-            let edited = application::edit(self.application_properties(), &user)?;
+            let is_edited = |name: &str| user.iter().any(|(edited, _)| *edited == name);
+            let section = self.application_properties();
+            let edited = application::edit(section, is_edited, user.iter().copied())?;
             let edited = edited.into_boxed_slice();
             self.overlay.get_or_insert_default().application = Some(edited.into());
         }

@@ -91,28 +91,60 @@ pub enum Effect {
     },
 }
 
-/// An effect without its details.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is described at `Effect`")]
-pub enum EffectKind {
-    LoseReply,
-    Reject,
-    Answer,
-    Detach,
-    Close,
-    Drop,
-    Delay,
-    HoldBack,
-    LoseLock,
-    LoseSessionLock,
-    DeliverTwice,
-    ExpireToken,
-    Stall,
-    Crash,
-    Postpone,
-    Elsewhere,
-    Failover,
-    RoundTrip,
+/// Declares the kinds of effects, each with its name in the control API.
+macro_rules! kinds {
+    ($($kind:ident $name:literal,)+) => {
+        /// An effect without its details.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[expect(missing_docs, reason = "each is described at `Effect`")]
+        pub enum EffectKind {
+            $($kind,)+
+        }
+
+        impl EffectKind {
+            /// Returns all kinds.
+            pub fn all() -> impl Iterator<Item = Self> {
+                [$(Self::$kind),+].into_iter()
+            }
+
+            /// Returns its name in the control API.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)+
+                }
+            }
+        }
+
+        impl Effect {
+            /// Returns it without its details.
+            pub fn kind(&self) -> EffectKind {
+                match self {
+                    $(Self::$kind { .. } => EffectKind::$kind,)+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    LoseReply "lose-reply",
+    Reject "reject",
+    Answer "answer",
+    Detach "detach",
+    Close "close",
+    Drop "drop",
+    Delay "delay",
+    HoldBack "hold-back",
+    LoseLock "lose-lock",
+    LoseSessionLock "lose-session-lock",
+    DeliverTwice "deliver-twice",
+    ExpireToken "expire-token",
+    Stall "stall",
+    Crash "crash",
+    Postpone "postpone",
+    Elsewhere "elsewhere",
+    Failover "failover",
+    RoundTrip "round-trip",
 }
 
 /// The error for a client.
@@ -147,71 +179,13 @@ pub enum Wait {
 }
 
 impl EffectKind {
-    const NAMES: [(Self, &'static str); 18] = [
-        (Self::LoseReply, "lose-reply"),
-        (Self::Reject, "reject"),
-        (Self::Answer, "answer"),
-        (Self::Detach, "detach"),
-        (Self::Close, "close"),
-        (Self::Drop, "drop"),
-        (Self::Delay, "delay"),
-        (Self::HoldBack, "hold-back"),
-        (Self::LoseLock, "lose-lock"),
-        (Self::LoseSessionLock, "lose-session-lock"),
-        (Self::DeliverTwice, "deliver-twice"),
-        (Self::ExpireToken, "expire-token"),
-        (Self::Stall, "stall"),
-        (Self::Crash, "crash"),
-        (Self::Postpone, "postpone"),
-        (Self::Elsewhere, "elsewhere"),
-        (Self::Failover, "failover"),
-        (Self::RoundTrip, "round-trip"),
-    ];
-
-    /// Returns all kinds.
-    pub fn all() -> impl Iterator<Item = Self> {
-        Self::NAMES.into_iter().map(|(kind, _)| kind)
-    }
-
     /// Returns the effect with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::all().find(|kind| kind.name() == name)
     }
-
-    /// Returns its name in the control API.
-    pub fn name(self) -> &'static str {
-        let mut names = Self::NAMES.into_iter();
-        names
-            .find(|(kind, _)| *kind == self)
-            .map_or("", |(_, name)| name)
-    }
 }
 
 impl Effect {
-    /// Returns it without its details.
-    pub fn kind(&self) -> EffectKind {
-        match self {
-            Self::LoseReply => EffectKind::LoseReply,
-            Self::Reject(_) => EffectKind::Reject,
-            Self::Answer { .. } => EffectKind::Answer,
-            Self::Detach { .. } => EffectKind::Detach,
-            Self::Close { .. } => EffectKind::Close,
-            Self::Drop { .. } => EffectKind::Drop,
-            Self::Delay(_) => EffectKind::Delay,
-            Self::HoldBack { .. } => EffectKind::HoldBack,
-            Self::LoseLock => EffectKind::LoseLock,
-            Self::LoseSessionLock => EffectKind::LoseSessionLock,
-            Self::DeliverTwice => EffectKind::DeliverTwice,
-            Self::ExpireToken => EffectKind::ExpireToken,
-            Self::Stall(_) => EffectKind::Stall,
-            Self::Crash { .. } => EffectKind::Crash,
-            Self::Postpone => EffectKind::Postpone,
-            Self::Elsewhere => EffectKind::Elsewhere,
-            Self::Failover { .. } => EffectKind::Failover,
-            Self::RoundTrip { .. } => EffectKind::RoundTrip,
-        }
-    }
-
     /// Returns whether it only takes time, so that another fault may affect the same operation.
     pub fn only_takes_time(&self) -> bool {
         matches!(

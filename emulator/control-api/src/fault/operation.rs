@@ -6,102 +6,77 @@ use serde::{Deserialize, Serialize};
 
 use super::EffectKind;
 
-/// An operation of a client that can get a fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[non_exhaustive]
-pub enum Operation {
+/// Declares the operations, each with its name in the control API, its noun, and its plural.
+macro_rules! operations {
+    ($($(#[$attribute:meta])+ $operation:ident $name:literal, $noun:literal, $plural:literal;)+) => {
+        /// An operation of a client that can get a fault.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        #[cfg_attr(feature = "schema", derive(JsonSchema))]
+        #[non_exhaustive]
+        pub enum Operation {
+            $($(#[$attribute])+ $operation,)+
+        }
+
+        impl Operation {
+            /// Returns all operations.
+            pub fn all() -> impl Iterator<Item = Self> {
+                [$(Self::$operation),+].into_iter()
+            }
+
+            /// Returns its name in the control API.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$operation => $name,)+
+                }
+            }
+
+            /// Returns its noun and its plural.
+            pub fn nouns(self) -> (&'static str, &'static str) {
+                match self {
+                    $(Self::$operation => ($noun, $plural),)+
+                }
+            }
+        }
+    };
+}
+
+operations! {
     /// A client sends a message or a batch to a queue or topic over AMQP.
-    Send,
+    Send "send", "send", "sends";
     /// A message is delivered to a receiver.
     #[serde(rename = "receive")]
-    Deliver,
+    Deliver "receive", "delivery", "deliveries";
     /// A delivery is settled, in any way.
-    Settle,
+    Settle "settle", "settlement", "settlements";
     /// A delivery is completed.
-    Complete,
+    Complete "complete", "completion", "completions";
     /// A delivery is abandoned.
-    Abandon,
+    Abandon "abandon", "abandonment", "abandonments";
     /// A delivery is dead-lettered by its receiver.
-    DeadLetter,
+    DeadLetter "dead-letter", "dead-lettering", "dead-letterings";
     /// A delivery is deferred.
-    Defer,
+    Defer "defer", "deferral", "deferrals";
     /// The lock of a message or of a session is renewed.
-    RenewLock,
+    RenewLock "renew-lock", "renewal of a lock", "renewals of locks";
     /// A link to an entity or to its `$management` is attached; links to `$cbs` and to the coordinator do not count.
-    Attach,
+    Attach "attach", "attach", "attaches";
     /// A connection opens.
-    Connect,
+    Connect "connect", "connection", "connections";
     /// A client sends a token to `$cbs`.
-    Token,
+    Token "token", "token", "tokens";
     /// A client sends a request to `$management`; its name is the operation.
-    Management,
+    Management "management", "management request", "management requests";
     /// A transaction is committed or rolled back by its client.
-    Discharge,
+    Discharge "discharge", "discharge", "discharges";
     /// A client sends a request to the administration API or over REST; its name is the method.
-    Http,
+    Http "http", "HTTP request", "HTTP requests";
 }
 
 impl Operation {
-    /// Each with its name in the control API, its noun, and its plural.
-    const NAMES: [(Self, &'static str, &'static str, &'static str); 14] = [
-        (Self::Send, "send", "send", "sends"),
-        (Self::Deliver, "receive", "delivery", "deliveries"),
-        (Self::Settle, "settle", "settlement", "settlements"),
-        (Self::Complete, "complete", "completion", "completions"),
-        (Self::Abandon, "abandon", "abandonment", "abandonments"),
-        (
-            Self::DeadLetter,
-            "dead-letter",
-            "dead-lettering",
-            "dead-letterings",
-        ),
-        (Self::Defer, "defer", "deferral", "deferrals"),
-        (
-            Self::RenewLock,
-            "renew-lock",
-            "renewal of a lock",
-            "renewals of locks",
-        ),
-        (Self::Attach, "attach", "attach", "attaches"),
-        (Self::Connect, "connect", "connection", "connections"),
-        (Self::Token, "token", "token", "tokens"),
-        (
-            Self::Management,
-            "management",
-            "management request",
-            "management requests",
-        ),
-        (Self::Discharge, "discharge", "discharge", "discharges"),
-        (Self::Http, "http", "HTTP request", "HTTP requests"),
-    ];
-
-    /// Returns all operations.
-    pub fn all() -> impl Iterator<Item = Self> {
-        Self::NAMES.into_iter().map(|(operation, ..)| operation)
-    }
-
     /// Returns the operation with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::all().find(|operation| operation.name() == name)
-    }
-
-    /// Returns its name in the control API.
-    pub fn name(self) -> &'static str {
-        self.words().0
-    }
-
-    /// Returns its noun and its plural.
-    pub fn nouns(self) -> (&'static str, &'static str) {
-        let (_, one, several) = self.words();
-        (one, several)
-    }
-
-    fn words(self) -> (&'static str, &'static str, &'static str) {
-        let mut names = Self::NAMES.into_iter();
-        let found = names.find(|(operation, ..)| *operation == self);
-        found.map_or(("", "", ""), |(_, name, one, several)| (name, one, several))
     }
 
     /// Returns the effects that it allows.

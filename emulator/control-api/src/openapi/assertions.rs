@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Description;
-use crate::AssertionResult;
+use crate::{AssertionKind, AssertionResult};
 
 /// Every field with its type and its description.
 const FIELDS: &str = "\
@@ -54,49 +54,6 @@ fn schema(of: &str) -> Value {
     }
 }
 
-/// The kinds, with the fields that each takes beside the common ones.
-pub const KINDS: [(&str, &str); 24] = [
-    ("abandoned", "message_id body body_json times at_least"),
-    ("attached", "to count"),
-    ("completed", "message_id body body_json count"),
-    (
-        "dead_lettered",
-        "reason description message_id body body_json count",
-    ),
-    ("deferred", "message_id body body_json count"),
-    ("delivered", "message_id body body_json to times at_least"),
-    ("empty", ""),
-    ("expired", "message_id body body_json count"),
-    ("forwarded", "message_id body body_json to count"),
-    ("lock_not_renewed", "message_id body body_json"),
-    ("lock_renewed", "message_id body body_json times at_least"),
-    (
-        "message_count",
-        "active dead_letter transfer_dead_letter scheduled locked deferred transfer",
-    ),
-    ("not_abandoned", "message_id body body_json"),
-    ("not_completed", "message_id body body_json"),
-    (
-        "not_dead_lettered",
-        "reason description message_id body body_json",
-    ),
-    ("not_deferred", "message_id body body_json"),
-    ("not_delivered", "message_id body body_json to"),
-    ("not_expired", "message_id body body_json"),
-    ("not_forwarded", "message_id body body_json to"),
-    (
-        "not_scheduled",
-        "message_id body body_json at due_in tolerance",
-    ),
-    (
-        "scheduled",
-        "message_id body body_json count at due_in tolerance",
-    ),
-    ("session_order", "session bodies"),
-    ("session_state", "session text bytes json set"),
-    ("unsettled_sends", "count at_least at_most"),
-];
-
 pub(crate) fn describe(d: &mut Description) {
     d.group(
         "assertions",
@@ -122,7 +79,7 @@ pub(crate) fn describe(d: &mut Description) {
 /// Returns the schemas of the request.
 pub(crate) fn schemas() -> Map<String, Value> {
     let mut properties = Map::new();
-    let kinds = KINDS.map(|(kind, _)| kind);
+    let kinds = AssertionKind::ALL.map(AssertionKind::name);
     properties.insert(
         "kind".into(),
         json!({ "enum": kinds, "description": "The kind of the assertion." }),
@@ -134,7 +91,10 @@ pub(crate) fn schemas() -> Map<String, Value> {
             properties.insert(name.into(), schema);
         }
     }
-    let takes = KINDS.map(|(kind, fields)| format!("{kind}: {}.", fields.replace(' ', ", ")));
+    let takes = AssertionKind::ALL.map(|kind| {
+        let fields = kind.fields().replace(' ', ", ");
+        format!("{}: {fields}.", kind.name())
+    });
     let takes = takes.join(" ");
     let assertion = json!({
         "type": "object",

@@ -1,14 +1,11 @@
 //! Assertions that the emulator evaluates for clients: how long they wait, when they end, and which are refused.
 //! `tests/harness/served_assertions.rs` compares their meaning and texts with the harness.
 
-use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::net::TcpStream;
 use std::thread;
 
 use serde_json::{Value, json};
-use servicebus_assertions::Kind;
-use servicebus_control_api::openapi;
 
 use crate::support::*;
 
@@ -135,14 +132,4 @@ fn an_invalid_assertion_is_refused_with_the_reason() {
         sentence,
         "there is no assertion \"gone\"; there are abandoned, ",
     );
-}
-
-#[test]
-fn the_openapi_description_has_every_assertion_kind_and_field() {
-    let described = openapi::ASSERTIONS.map(|(kind, fields)| {
-        let fields: BTreeSet<&str> = fields.split_whitespace().collect();
-        (kind, fields)
-    });
-    let known = Kind::ALL.map(|kind| (kind.name(), kind.takes().collect()));
-    assert_eq!(described, known);
 }
