@@ -438,8 +438,7 @@ impl ServiceBus {
             evidence: Mutex::default(),
         };
         let connections = Arc::new(connections);
-        let process = started.running.process();
-        let own = started.running.own_emulator();
+        let (process, own) = (started.running.process(), started.running.own_emulator());
         Ok(Self {
             keep_on_failure: KeepOnFailure::new(&namespace, &connections, process),
             report_on_failure: ReportOnFailure::new(&namespace.name, &connections),

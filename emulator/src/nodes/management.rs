@@ -117,7 +117,10 @@ impl Management<'_, '_> {
 
 /// Returns whether an operation is one of a receiver that only browses a session (spec/observed.md 62).
 fn is_browsing(operation: &str) -> bool {
-    let browsing = ["com.microsoft:peek-message", "com.microsoft:get-session-state"];
+    let browsing = [
+        "com.microsoft:peek-message",
+        "com.microsoft:get-session-state",
+    ];
     browsing.contains(&operation)
 }
 

@@ -159,8 +159,7 @@ impl Message {
             let edited = edited.into_boxed_slice();
             self.overlay.get_or_insert_default().application = Some(edited.into());
         }
-        let is_of_id =
-            |edit: &Edit| *edit.target() == Target::System(SystemProperty::MessageId);
+        let is_of_id = |edit: &Edit| *edit.target() == Target::System(SystemProperty::MessageId);
         let lacks_id = |properties| {
             properties::summary(properties).is_ok_and(|summary| !summary.has_message_id)
         };

@@ -59,9 +59,18 @@ fn an_action_changes_only_its_properties_in_the_delivery() {
         ),
         ("SET sys.MessageId = 'n'", MESSAGE.replace("'m'", "'n'")),
         // A message without id gets a new one.
-        ("REMOVE sys.MessageId", MESSAGE.replace("sys.MessageId='m', ", "")),
-        ("SET sys.MessageId = NULL", MESSAGE.replace("sys.MessageId='m', ", "")),
-        ("SET sys.MessageId = missing", MESSAGE.replace("sys.MessageId='m', ", "")),
+        (
+            "REMOVE sys.MessageId",
+            MESSAGE.replace("sys.MessageId='m', ", ""),
+        ),
+        (
+            "SET sys.MessageId = NULL",
+            MESSAGE.replace("sys.MessageId='m', ", ""),
+        ),
+        (
+            "SET sys.MessageId = missing",
+            MESSAGE.replace("sys.MessageId='m', ", ""),
+        ),
         (
             "SET sys.SessionId = 'n'",
             MESSAGE.replace("SessionId='s'", "SessionId='n'"),

@@ -43,7 +43,9 @@ impl Entity {
             );
             if former != target {
                 // Another target may accept what the former has refused.
-                entity.store_mut(SubQueue::DeadLetter).release_kept(MAX_HOPS);
+                entity
+                    .store_mut(SubQueue::DeadLetter)
+                    .release_kept(MAX_HOPS);
             }
             for kind in [SubQueue::Active, SubQueue::DeadLetter] {
                 entity.store_mut(kind).resume_forwards();
