@@ -7,13 +7,20 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::response::Response;
+use http_body_util::BodyExt as _;
 use hyper::body::{Frame, SizeHint};
 use parking_lot::Mutex;
+use tokio::time::timeout;
 
 use crate::memory::{Account, Exceeded, Memory};
+
+/// How long the rest of an unwanted body is read, and how long a pause of its sender may be.
+const DISCARDING: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// The memory of one request and its response; released with the last clone.
 #[derive(Debug, Clone)]
@@ -25,11 +32,13 @@ struct State {
     /// The largest message of the request's namespace, in bytes.
     largest: u64,
     exceeded: Option<Exceeded>,
+    /// What the handler has not read of the request body.
+    unread: Option<Body>,
 }
 
 /// A body whose bytes count for as long as `account` has clones.
-struct CountedRequest<B> {
-    body: B,
+struct CountedRequest {
+    body: Body,
     account: BodyAccount,
     /// Bytes read so far.
     read: usize,
@@ -53,6 +62,7 @@ impl BodyAccount {
             account: memory.open(),
             largest: 0,
             exceeded: None,
+            unread: None,
         })))
     }
 
@@ -67,13 +77,16 @@ impl BodyAccount {
         B: HttpBody<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<axum::BoxError>,
     {
-        let account = self.clone();
-        let read = 0;
         Body::new(CountedRequest {
-            body,
-            account,
-            read,
+            body: Body::new(body),
+            account: self.clone(),
+            read: 0,
         })
+    }
+
+    /// Takes what the handler has left of the request body.
+    pub(crate) fn take_unread(&self) -> Option<Body> {
+        self.0.lock().unread.take()
     }
 
     /// Returns the limit that ended the request body early, if one did.
@@ -105,11 +118,14 @@ impl BodyAccount {
     }
 }
 
-impl<B> HttpBody for CountedRequest<B>
-where
-    B: HttpBody<Data = Bytes> + Unpin,
-    B::Error: Into<axum::BoxError>,
-{
+/// Reads the rest of a request body, and keeps nothing: many clients read no response before they have sent all, and fail if the
+/// connection closes. A client that continues to send for too long is disconnected.
+pub(crate) async fn discard(mut body: Body) {
+    let discard = async { while let Ok(Some(Ok(_))) = timeout(PAUSE, body.frame()).await {} };
+    let _ = timeout(DISCARDING, discard).await;
+}
+
+impl HttpBody for CountedRequest {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -118,7 +134,6 @@ where
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
-        let frame = frame.map(|frame| frame.map_err(axum::Error::new));
         if let Some(Ok(frame)) = &frame {
             self.read += frame.data_ref().map_or(0, Bytes::len);
             self.account.hold(self.read).map_err(axum::Error::new)?;
@@ -132,6 +147,15 @@ where
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+impl Drop for CountedRequest {
+    fn drop(&mut self) {
+        if !self.body.is_end_stream() {
+            let body = std::mem::take(&mut self.body);
+            self.account.0.lock().unread = Some(body);
+        }
     }
 }
 
