@@ -7,13 +7,20 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::response::Response;
-use hyper::body::{Frame, Incoming, SizeHint};
+use http_body_util::BodyExt as _;
+use hyper::body::{Frame, SizeHint};
 use parking_lot::Mutex;
+use tokio::time::timeout;
 
 use crate::memory::{Account, Exceeded, Memory};
+
+/// How long the rest of an unwanted body is read, and how long a pause of its sender may be.
+const DISCARDING: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// The memory of one request and its response; released with the last clone.
 #[derive(Debug, Clone)]
@@ -25,6 +32,16 @@ struct State {
     /// The largest message of the request's namespace, in bytes.
     largest: u64,
     exceeded: Option<Exceeded>,
+    /// What the handler has not read of the request body.
+    unread: Option<Body>,
+}
+
+/// A body whose bytes count for as long as `account` has clones.
+struct CountedRequest {
+    body: Body,
+    account: BodyAccount,
+    /// Bytes read so far.
+    read: usize,
 }
 
 /// A body of the same size as another one, whose frames a closure polls.
@@ -47,6 +64,7 @@ impl BodyAccount {
             account: memory.open(),
             largest: 0,
             exceeded: None,
+            unread: None,
         })))
     }
 
@@ -56,18 +74,21 @@ impl BodyAccount {
     }
 
     /// Wraps the request body so that its bytes count as they arrive. It ends with an error where they exceed the limit.
-    pub(crate) fn count(&self, body: Incoming) -> Body {
-        let account = self.clone();
-        let mut read = 0;
-        PolledBody::wrap(body, move |body, cx| {
-            let frame = ready!(Pin::new(body).poll_frame(cx));
-            let frame = frame.map(|frame| frame.map_err(axum::Error::new));
-            if let Some(Ok(frame)) = &frame {
-                read += frame.data_ref().map_or(0, Bytes::len);
-                account.hold(read).map_err(axum::Error::new)?;
-            }
-            Poll::Ready(frame)
+    pub(crate) fn count<B>(&self, body: B) -> Body
+    where
+        B: HttpBody<Data = Bytes> + Send + Unpin + 'static,
+        B::Error: Into<axum::BoxError>,
+    {
+        Body::new(CountedRequest {
+            body: Body::new(body),
+            account: self.clone(),
+            read: 0,
         })
+    }
+
+    /// Takes what the handler has left of the request body.
+    pub(crate) fn take_unread(&self) -> Option<Body> {
+        self.0.lock().unread.take()
     }
 
     /// Returns the limit that ended the request body early, if one did.
@@ -100,6 +121,47 @@ impl BodyAccount {
             state.exceeded = held.err();
         }
         state.exceeded.map_or(Ok(()), Err)
+    }
+}
+
+/// Reads the rest of a request body, and keeps nothing: many clients read no response before they have sent all, and fail if the
+/// connection closes. A client that continues to send for too long is disconnected.
+pub(crate) async fn discard(mut body: Body) {
+    let discard = async { while let Ok(Some(Ok(_))) = timeout(PAUSE, body.frame()).await {} };
+    let _ = timeout(DISCARDING, discard).await;
+}
+
+impl HttpBody for CountedRequest {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if let Some(Ok(frame)) = &frame {
+            self.read += frame.data_ref().map_or(0, Bytes::len);
+            self.account.hold(self.read).map_err(axum::Error::new)?;
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for CountedRequest {
+    fn drop(&mut self) {
+        if !self.body.is_end_stream() {
+            let body = std::mem::take(&mut self.body);
+            self.account.0.lock().unread = Some(body);
+        }
     }
 }
 

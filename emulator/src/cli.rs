@@ -26,7 +26,9 @@ use crate::tls::{TlsOptions, UserCertificate};
 pub use data::{DataCommand, run_data};
 pub use health::{HealthOptions, run_health};
 pub use report::{describe, print_env, run_check, run_client_settings, run_import};
-use values::{FOR_TESTS, PortOption, TokenOption, for_tests, read_pair, read_port, syncs, tiers};
+use values::{
+    FOR_TESTS, PortOption, TokenOption, for_tests, read_pair, read_port, switch, syncs, tiers,
+};
 
 /// The command that the arguments of a process select.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -378,7 +380,7 @@ struct RunArguments {
 
     /// Treat the default gateway like loopback for the control API: in a container, requests to published ports come from
     /// the gateway
-    #[arg(long, env = "SERVICEBUS_EMULATOR_TRUST_GATEWAY")]
+    #[arg(long, value_parser = switch(), env = "SERVICEBUS_EMULATOR_TRUST_GATEWAY")]
     trust_gateway: bool,
 
     /// Stop when standard input closes
@@ -400,7 +402,7 @@ struct RunArguments {
 
     /// Send each outcome only once to clients on fe2o3-amqp (under the Rust crate azservicebus). Before version 0.18.2 such
     /// clients can lose an outcome that arrives early, so by default the emulator repeats it
-    #[arg(long, env = "SERVICEBUS_EMULATOR_NO_OUTCOME_DELAY")]
+    #[arg(long, value_parser = switch(), env = "SERVICEBUS_EMULATOR_NO_OUTCOME_DELAY")]
     no_outcome_delay: bool,
 
     /// Maximum number of bytes that the emulator buffers for one connection, not counting messages in entities; at least

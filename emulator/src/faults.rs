@@ -18,6 +18,7 @@ use servicebus_control_api::{AppliedEffect, Fault, Operations, ScriptedFault};
 
 pub(crate) use held::HeldOperation;
 use held::HeldOperations;
+pub(crate) use held::REQUESTS;
 use log::OperationLog;
 pub(crate) use postponed::Postponed;
 pub(crate) use scripted::{Affected, ClockWaits, MatchContext, Scripted, Traits, Waiter};

@@ -68,8 +68,11 @@ pub(crate) struct Control {
     shared: Arc<Shared>,
     admin: Arc<Admin>,
     messages: Arc<MessagesApi>,
-    /// Limits the timelines that are rendered at the same time, since each is a copy of the record.
+    /// Limits the timelines that are rendered at the same time, since each is a copy of the record. None of them waits for a
+    /// reader.
     timelines: Arc<Semaphore>,
+    /// Limits those that are rendered while they are read.
+    streamed_timelines: Arc<Semaphore>,
     /// Limits the clients that follow changes at the same time.
     followers: Arc<Semaphore>,
     explorations: Arc<Explorations>,
@@ -109,6 +112,7 @@ impl Control {
             messages: Arc::new(MessagesApi::new(Arc::clone(&shared))),
             admin: Arc::new(Admin::new(Arc::clone(&shared))),
             timelines: Arc::new(Semaphore::new(timeline::AT_ONCE)),
+            streamed_timelines: Arc::new(Semaphore::new(timeline::AT_ONCE)),
             followers: Arc::new(Semaphore::new(changes::STREAMS)),
             explorations: Arc::default(),
             assertions: Arc::new(Semaphore::new(assertions::AT_ONCE)),

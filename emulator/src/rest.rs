@@ -75,10 +75,7 @@ impl MessagesApi {
             .await;
         match answer {
             Ok(response) => response,
-            Err(rejection) => {
-                content.discard().await;
-                context.refuse(&rejection).into_response()
-            }
+            Err(rejection) => context.refuse(&rejection).into_response(),
         }
     }
 
@@ -92,6 +89,10 @@ impl MessagesApi {
         let operation = route.operation(&parts.method)?;
         let entity_target = context.enter(route, parts, operation.claim())?;
         let waiting = &self.waiting;
+        if matches!(operation, Operation::PeekLock | Operation::ReceiveAndDelete) {
+            // The end of the connection is behind the body.
+            content.skip().await?;
+        }
         match operation {
             Operation::Send => context.send(&entity_target, parts, content).await,
             Operation::PeekLock => context.peek_lock(&entity_target, parts, waiting).await,

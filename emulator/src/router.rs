@@ -48,6 +48,8 @@ pub(crate) struct WakeHandle {
     notify: Notify,
     /// Whether the connection is asked for its view.
     is_view_requested: AtomicBool,
+    /// Whether it is that of a single HTTP request.
+    is_request: bool,
 }
 
 /// An event that affects a namespace's connections as a whole.
@@ -192,8 +194,11 @@ impl Router {
         }
     }
 
+    /// Returns the number of AMQP connections.
     pub(crate) fn count(&self) -> usize {
-        self.members().wake_handles.len()
+        let members = self.members();
+        let wake_handles = members.wake_handles.values();
+        wake_handles.filter(|handle| !handle.is_request).count()
     }
 
     /// Asks all connections for their views, once no other request waits for its own; the next one waits for the guard.
@@ -259,6 +264,14 @@ impl Router {
 }
 
 impl WakeHandle {
+    /// Creates the handle of a single HTTP request.
+    pub(crate) fn of_request() -> Self {
+        Self {
+            is_request: true,
+            ..Self::default()
+        }
+    }
+
     /// Marks the client as connecting.
     pub(crate) fn connecting(&self) {
         self.state().connecting_until = Some(Instant::now() + CONNECTING);

@@ -29,7 +29,6 @@ pub struct HealthOptions {
         long,
         value_name = "PORT",
         default_value_t = 5300,
-        value_parser = clap::value_parser!(u16).range(1..),
         env = "EMULATOR_HTTP_PORT"
     )]
     http_port: u16,
@@ -38,6 +37,10 @@ pub struct HealthOptions {
 /// Returns the health report of the emulator, or one sentence with the reason why it is not healthy.
 pub fn run_health(options: &HealthOptions) -> Result<String, String> {
     let HealthOptions { host, http_port } = options;
+    if *http_port == 0 {
+        let text = "the port 0 stands for any free one; name the port on which the emulator listens with --http-port";
+        return Err(text.to_owned());
+    }
     let response =
         request(host, *http_port).map_err(|error| no_response(host, *http_port, &error))?;
     let (head, body) = response.split_once("\r\n\r\n").unwrap_or((&response, ""));

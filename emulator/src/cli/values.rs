@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::fmt;
 
 use clap::CommandFactory as _;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use servicebus_broker::Tier;
 use servicebus_config::ControlToken;
@@ -60,6 +60,11 @@ pub(super) fn tiers() -> impl TypedValueParser<Value = Tier> {
 
 pub(super) fn syncs() -> impl TypedValueParser<Value = Sync> {
     PossibleValuesParser::new(Sync::WORDS.map(|(word, _)| word)).map(|word| Sync::from_name(&word))
+}
+
+/// The value of a switch in its variable: many tools write 1 and 0.
+pub(super) fn switch() -> impl TypedValueParser<Value = bool> {
+    BoolishValueParser::new()
 }
 
 /// The option as it appears on the command line.

@@ -25,6 +25,11 @@ use crate::tls::Secured;
 pub(crate) trait Unread {
     /// Returns whether the operating system has unread bytes from the peer; the runtime may not know of them yet.
     fn has_unread(&self) -> bool;
+
+    /// Returns whether the operating system knows that the peer sends nothing more and has no unread bytes from it.
+    fn has_ended(&self) -> bool {
+        false
+    }
 }
 
 /// A stream of AMQP. A method that returns `Pending` wakes the context when it should be called again.
@@ -62,6 +67,17 @@ impl Unread for TcpStream {
         // The runtime learns of unread bytes a moment later than a peer that asks for something elsewhere.
         let mut first = [MaybeUninit::uninit()];
         matches!(socket2::SockRef::from(self).peek(&mut first), Ok(1..))
+    }
+
+    fn has_ended(&self) -> bool {
+        let mut first = [MaybeUninit::uninit()];
+        match socket2::SockRef::from(self).peek(&mut first) {
+            Ok(read) => read == 0,
+            Err(error) => {
+                let may_go_on = [io::ErrorKind::WouldBlock, io::ErrorKind::Interrupted];
+                !may_go_on.contains(&error.kind())
+            }
+        }
     }
 }
 
@@ -115,6 +131,10 @@ impl Wire for TcpStream {
 impl Unread for Secured {
     fn has_unread(&self) -> bool {
         self.get_ref().0.get_ref().has_unread()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.get_ref().0.get_ref().has_ended()
     }
 }
 

@@ -7,6 +7,9 @@ use parking_lot::Mutex;
 
 use crate::router::ConnectionId;
 
+/// Stands for all HTTP requests: no connection has this number.
+pub(crate) const REQUESTS: ConnectionId = ConnectionId(0);
+
 #[derive(Debug, Default)]
 pub(crate) struct HeldOperations(Arc<Mutex<BTreeMap<ConnectionId, usize>>>);
 
@@ -18,6 +21,11 @@ pub(crate) struct HeldOperation {
 }
 
 impl HeldOperations {
+    /// Counts an HTTP request, which has no connection to the namespace.
+    pub(crate) fn add_request(&self) -> HeldOperation {
+        self.add(REQUESTS)
+    }
+
     pub(crate) fn add(&self, connection: ConnectionId) -> HeldOperation {
         *self.0.lock().entry(connection).or_default() += 1;
         HeldOperation {

@@ -333,10 +333,17 @@ impl ClockWaits {
         queue.waiters.insert((until, number), waiter);
     }
 
-    /// Returns the next instant of a wait.
+    /// Returns the next instant of a wait, and removes earlier ones of requests whose clients are gone.
     pub(crate) fn next(&self) -> Option<Timestamp> {
-        let queue = self.queue();
-        queue.waiters.first_key_value().map(|(&(at, _), _)| at)
+        let mut queue = self.queue();
+        while let Some(first) = queue.waiters.first_entry() {
+            let is_over = matches!(first.get(), Waiter::Task(wake) if wake.is_closed());
+            if !is_over {
+                return Some(first.key().0);
+            }
+            first.remove();
+        }
+        None
     }
 
     /// Removes the waits that are over.
@@ -378,5 +385,19 @@ mod tests {
         });
         assert_eq!(due.collect::<Vec<_>>(), [2, 1, 3]);
         assert_eq!(waits.next(), Some(at(21)));
+    }
+
+    #[test]
+    fn a_wait_ends_with_its_request() {
+        let waits = ClockWaits::default();
+        let (wake, woken) = oneshot::channel();
+        waits.add(Timestamp::from_millis(1), Waiter::Task(wake));
+        waits.add(
+            Timestamp::from_millis(2),
+            Waiter::Connection(ConnectionId(1)),
+        );
+        assert_eq!(waits.next(), Some(Timestamp::from_millis(1)));
+        drop(woken);
+        assert_eq!(waits.next(), Some(Timestamp::from_millis(2)));
     }
 }

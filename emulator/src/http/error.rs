@@ -227,6 +227,12 @@ pub(crate) async fn no_such_method(method: Method, uri: Uri, matched: MatchedPat
     )
 }
 
+/// Returns the error for a body of more than `most` bytes.
+pub(crate) fn body_too_long(most: usize) -> ApiError {
+    let message = format!("the body is longer than {most} bytes, the limit of this route");
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "invalid-body", message)
+}
+
 /// Returns the response to a body that exceeds the memory of its connection, or of all.
 pub(crate) fn too_much(exceeded: Exceeded) -> Response {
     let status = match exceeded {

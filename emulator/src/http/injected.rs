@@ -88,6 +88,7 @@ fn entity(api: Api, uri: &Uri) -> String {
 }
 
 async fn delay(namespace: &Namespace, wait: Wait) {
+    let _held = namespace.faults.held.add_request();
     match wait {
         Wait::Real(length) => sleep(length).await,
         Wait::Virtual(length) => {

@@ -7,17 +7,17 @@ use std::sync::Arc;
 
 use axum::extract::{DefaultBodyLimit, FromRequestParts as _, Request};
 use axum::handler::Handler;
-use axum::http::Method;
+use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
 use super::deadline::deadline;
 use super::entities::{Kind, Queues, Subscriptions, Topics};
-use super::error::SelectedNamespace;
+use super::error::{SelectedNamespace, body_too_long};
 use super::{
-    Control, assertions, changes, clock, connections, counts, description, entities, entity_list,
-    explain, explorations, faults, messages, metrics, namespaces, operations, problem, process,
-    sessions, timeline,
+    Control, MAX_BODY, assertions, changes, clock, connections, counts, description, entities,
+    entity_list, explain, explorations, faults, messages, metrics, namespaces, operations, problem,
+    process, sessions, timeline,
 };
 use crate::config::MAX_CONFIG_SIZE;
 
@@ -30,8 +30,6 @@ pub(crate) struct Route {
     /// In axum's syntax: `{*name}` matches slashes.
     pub(crate) path: &'static str,
     answers: Answers,
-    /// Largest body in bytes, if that is not [`super::MAX_BODY`].
-    most: Option<usize>,
 }
 
 /// Any handler as one type, with the steps around it.
@@ -40,6 +38,8 @@ pub(crate) struct Route {
 #[derive(Clone)]
 struct Answers {
     handler: Arc<dyn Fn(Request, Control) -> ResponseFuture + Send + Sync>,
+    /// Largest body in bytes.
+    most: usize,
     /// Whether it creates, changes or deletes entities.
     changes_entities: bool,
 }
@@ -50,10 +50,11 @@ impl Route {
     /// Returns axum's router of the path.
     pub(crate) fn method_router(self) -> MethodRouter<Control> {
         let filter = MethodFilter::try_from(self.method);
+        let most = self.answers.most;
         let router = on(filter.unwrap_or(MethodFilter::GET), self.answers);
-        match self.most {
-            Some(most) => router.layer(DefaultBodyLimit::max(most)),
-            None => router,
+        match most {
+            MAX_BODY => router,
+            most => router.layer(DefaultBodyLimit::max(most)),
         }
     }
 }
@@ -64,6 +65,7 @@ impl Answers {
             handler: Arc::new(move |request, control| {
                 Box::pin(handler.clone().call(request, control))
             }),
+            most: MAX_BODY,
             changes_entities: false,
         }
     }
@@ -89,9 +91,16 @@ impl Handler<(), Control> for Answers {
 
     fn call(self, request: Request, control: Control) -> ResponseFuture {
         let step_timeout = control.shared.options.step_timeout;
-        Box::pin(deadline(step_timeout, request, |request| {
-            self.answer(request, control)
-        }))
+        let most = self.most;
+        Box::pin(async move {
+            let answer = |request| self.answer(request, control);
+            let response = deadline(step_timeout, request, answer).await;
+            // Axum does not tell the limit.
+            match response.status() {
+                StatusCode::PAYLOAD_TOO_LARGE => body_too_long(most).into_response(),
+                _ => response,
+            }
+        })
     }
 }
 
@@ -245,7 +254,6 @@ fn route(method: Method, path: &'static str, answers: Answers) -> Route {
         method,
         path,
         answers,
-        most: None,
     }
 }
 
@@ -255,11 +263,9 @@ fn changing(mut route: Route) -> Route {
 }
 
 /// Sets the maximum size of the body to `most` bytes.
-fn in_body(route: Route, most: usize) -> Route {
-    Route {
-        most: Some(most),
-        ..route
-    }
+fn in_body(mut route: Route, most: usize) -> Route {
+    route.answers.most = most;
+    route
 }
 
 #[cfg(test)]

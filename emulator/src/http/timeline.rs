@@ -96,13 +96,22 @@ pub(crate) async fn show(
     let entity = query.entity.as_deref();
     let entity = entity.map(|entity| find(&namespace, entity)).transpose()?;
     let (page, lines) = (query.page()?, query.lines);
-    let Ok(permit) = Arc::clone(&control.timelines).acquire_owned().await else {
+    // A page without messages is small: it is rendered at once, and does not wait for readers.
+    let is_small = page.is_some() && !query.messages;
+    let permits = match is_small {
+        true => &control.timelines,
+        false => &control.streamed_timelines,
+    };
+    let Ok(permit) = Arc::clone(permits).acquire_owned().await else {
         // The semaphore is never closed while a client can ask.
         return Ok(Response::default());
     };
     let rendering = copied(&namespace, query, entity, page.as_ref()).await;
     let rendering = rendering.in_page(page).await.with_lines(lines);
-    let body = streamed(rendering, permit, control.shared.options.step_timeout);
+    let body = match is_small {
+        true => Body::from(rendered(rendering).await),
+        false => streamed(rendering, permit, control.shared.options.step_timeout),
+    };
     Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
 }
 
@@ -273,6 +282,15 @@ pub(crate) async fn of_message(
         }
     }
     serde_json::from_slice(&whole).ok()
+}
+
+async fn rendered(mut rendering: Rendering) -> Vec<u8> {
+    let mut whole = Vec::new();
+    while let Some(piece) = rendering.piece() {
+        whole.extend_from_slice(&piece);
+        yield_now().await;
+    }
+    whole
 }
 
 /// Returns a body that is rendered while it is read. If the reader pauses longer than `step_timeout`, the body is aborted, so

@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{Namespace, SharedEntity};
 use crate::clock::Alarm;
+use crate::faults::REQUESTS;
 use crate::router::CONNECTING;
 
 /// How long an advance, or the response to a change, waits for a client that does not read.
@@ -312,9 +313,15 @@ impl Namespace {
     /// Returns the operations that faults hold. [`Self::busy`] leaves them out: time must advance for them to end.
     fn held_by_faults(&self) -> Vec<Busy> {
         let held = self.faults.held.counts().into_iter();
-        let held = held.map(|(connection, count)| Busy {
-            place: self.receiver_name(connection.receiver_id(0)),
-            reason: format!("{count} of its operations are held by faults"),
+        let held = held.map(|(connection, count)| match connection {
+            REQUESTS => Busy {
+                place: "HTTP".to_owned(),
+                reason: format!("{count} requests are held by faults"),
+            },
+            connection => Busy {
+                place: self.receiver_name(connection.receiver_id(0)),
+                reason: format!("{count} of its operations are held by faults"),
+            },
         });
         held.collect()
     }

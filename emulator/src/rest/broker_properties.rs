@@ -88,7 +88,7 @@ impl BrokerPropertiesHeader {
             "TimeToLiveTimeSpan" => {
                 let span = written.and_then(parse_time_span).filter(|&span| span > 0);
                 let allowed = "a time span above zero as d.hh:mm:ss";
-                self.time_to_live = Some(span.ok_or_else(|| invalid(name, value, allowed))?);
+                self.time_to_live = finite(span.ok_or_else(|| invalid(name, value, allowed))?);
             }
             "ScheduledEnqueueTimeUtc" => {
                 let instant = written.and_then(parse_date);
@@ -110,7 +110,12 @@ fn time_to_live(seconds: f64) -> Result<Option<u64>, ()> {
     if seconds.is_nan() || seconds < 0.001 {
         return Err(());
     }
-    Ok((seconds < FOREVER - 1.0).then_some((seconds * 1000.0) as u64))
+    Ok(finite((seconds * 1000.0) as u64))
+}
+
+/// Returns milliseconds, or `None` where they are the longest time span: such a message never expires.
+fn finite(milliseconds: u64) -> Option<u64> {
+    Some(milliseconds).filter(|&milliseconds| (milliseconds as f64) < (FOREVER - 1.0) * 1000.0)
 }
 
 /// Returns the text of a string, number or flag, since clients write any of them for the others; `None` for null.
@@ -224,10 +229,12 @@ mod tests {
             parse(r#"{"TimeToLiveTimeSpan":"0.00:00:40"}"#).time_to_live,
             Some(40_000)
         );
-        assert_eq!(
-            parse(r#"{"TimeToLive":922337203685.47754}"#).time_to_live,
-            None
-        );
+        for forever in [
+            r#"{"TimeToLive":922337203685.47754}"#,
+            r#"{"TimeToLiveTimeSpan":"10675199.02:48:05.4775807"}"#,
+        ] {
+            assert_eq!(parse(forever).time_to_live, None, "{forever}");
+        }
     }
 
     #[test]

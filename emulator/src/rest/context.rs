@@ -69,7 +69,7 @@ impl RequestContext {
             caller: Caller::new(id, shared.options.seed),
             shared,
             id,
-            wake_handle: Arc::default(),
+            wake_handle: Arc::new(WakeHandle::of_request()),
             host: service_http::host(parts).to_owned(),
             names: connection_info.heads.names(),
             connection_info,

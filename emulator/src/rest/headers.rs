@@ -131,9 +131,6 @@ fn is_restricted(name: &HeaderName) -> bool {
 
 /// How long a body may take to arrive.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Bytes that are read of an unwanted body, so that its sender reads the response.
-const DISCARDED: usize = 2 * 1024 * 1024;
-const DISCARDING: Duration = Duration::from_secs(1);
 
 /// A body, or the unread rest of it.
 #[derive(Debug)]
@@ -147,6 +144,12 @@ pub(crate) enum ReadError {
     Refused(Rejection),
 }
 
+impl From<Rejection> for ReadError {
+    fn from(rejection: Rejection) -> Self {
+        Self::Refused(rejection)
+    }
+}
+
 impl Content {
     pub(crate) fn new(body: Body) -> Self {
         Self(body)
@@ -158,25 +161,24 @@ impl Content {
         if announced > limit {
             return Err(ReadError::TooLong(announced));
         }
-        let read = self.gather(limit, announced as usize);
-        timeout(TIMEOUT, read).await.unwrap_or_else(|_| {
-            let text = format!(
-                "The body did not come within {} seconds.",
-                TIMEOUT.as_secs()
-            );
-            let status = StatusCode::REQUEST_TIMEOUT;
-            let rejection = Rejection::new(status, Condition::ArgumentError, text);
-            Err(ReadError::Refused(rejection))
-        })
+        in_time(self.gather(limit, announced as usize)).await
+    }
+
+    /// Reads to the end of the body and keeps nothing.
+    pub(crate) async fn skip(&mut self) -> Result<(), Rejection> {
+        let skip = async {
+            while let Some(frame) = self.0.frame().await {
+                frame.map_err(|error| unreadable(&error))?;
+            }
+            Ok::<_, Rejection>(())
+        };
+        in_time(skip).await
     }
 
     async fn gather(&mut self, limit: u64, announced: usize) -> Result<Bytes, ReadError> {
         let mut gathered = BytesMut::with_capacity(announced);
         while let Some(frame) = self.0.frame().await {
-            let frame = frame.map_err(|error| {
-                let text = format!("The body cannot be read: {error}.");
-                ReadError::Refused(Rejection::bad_request(text))
-            })?;
+            let frame = frame.map_err(|error| unreadable(&error))?;
             let Ok(data) = frame.into_data() else {
                 continue;
             };
@@ -187,20 +189,21 @@ impl Content {
         }
         Ok(gathered.freeze())
     }
+}
 
-    /// Discards the rest, within limits.
-    pub(crate) async fn discard(&mut self) {
-        let discard = async {
-            let mut seen = 0;
-            while let Some(Ok(frame)) = self.0.frame().await
-                && seen < DISCARDED
-            {
-                seen += frame.into_data().map_or(0, |data| data.len());
-            }
-        };
-        // A client that continues to send is disconnected.
-        let _ = timeout(DISCARDING, discard).await;
-    }
+async fn in_time<T, E: From<Rejection>>(read: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+    timeout(TIMEOUT, read).await.unwrap_or_else(|_| {
+        let text = format!(
+            "The body did not come within {} seconds.",
+            TIMEOUT.as_secs()
+        );
+        let status = StatusCode::REQUEST_TIMEOUT;
+        Err(Rejection::new(status, Condition::ArgumentError, text).into())
+    })
+}
+
+fn unreadable(error: &axum::Error) -> Rejection {
+    Rejection::bad_request(format!("The body cannot be read: {error}."))
 }
 
 static PARSER: DateTimeParser = DateTimeParser::new();

@@ -97,6 +97,12 @@ impl Heads {
         is_clean
     }
 
+    /// Returns whether the whole body of the current request was read, as far as its length is known.
+    pub(crate) fn has_whole_body(&self) -> bool {
+        let state = self.state();
+        state.is_exact && state.body == 0
+    }
+
     /// Returns the names of the request's headers as sent, by their lower case.
     pub(crate) fn names(&self) -> HashMap<String, String> {
         let head = String::from_utf8_lossy(&self.state().head).into_owned();

@@ -1,32 +1,41 @@
 //! Serves HTTP to a peer, and AMQP over WebSocket after an upgrade.
 
+mod read_ahead;
 mod upgrade;
 
+use std::future::poll_fn;
 use std::io;
 use std::panic::AssertUnwindSafe;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 
 use axum::body::Body;
-use axum::http::header::HOST;
+use axum::http::header::{EXPECT, HOST};
 use axum::http::{Response, StatusCode, Version};
+use bytes::Bytes;
 use futures_util::FutureExt as _;
+use http_body_util::BodyExt as _;
 use hyper::Request;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
+use hyper::upgrade::Upgraded;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::AcceptedConnection;
 use crate::access::Peer;
-use crate::body_account::BodyAccount;
+use crate::body_account::{BodyAccount, discard};
 use crate::connection::{self, Unread, WebSocket};
 use crate::http::{Abort, StopSignal, internal_error, malformed, too_much};
 use crate::namespaces::ConnectionOrigin;
 use crate::nodes::quote;
 use crate::rest::{self, ConnectionInfo, HeaderCaseStream};
 use crate::shared::Shared;
+use read_ahead::{PeerWatch, ReadAhead};
 use upgrade::Slot;
 
 /// Paths that are answered however many connections there are.
@@ -69,6 +78,7 @@ where
     } = accepted;
     let slot = Slot::default();
     let router = TowerToHyperService::new(router);
+    let (stream, watch) = read_ahead::watch(stream);
     let (stream, heads) = rest::tap(stream);
     let connection_info = ConnectionInfo {
         heads,
@@ -77,6 +87,7 @@ where
     };
     let stopping = StopSignal::from(stop.clone());
     let origin = Arc::new(origin);
+    let in_progress = Arc::new(AtomicBool::new(false));
     let service = service_fn(|mut request: Request<Incoming>| {
         let known = request.extensions_mut();
         known.insert(connection_info.clone());
@@ -86,11 +97,13 @@ where
         let shared = Arc::clone(&shared);
         let router = router.clone();
         let slot = slot.clone();
+        let in_progress = InProgress::begin(&in_progress);
         async move {
-            match is_reserved && !HEALTH.contains(&request.uri().path()) {
+            let response = match is_reserved && !HEALTH.contains(&request.uri().path()) {
                 true => Ok(limit_reached()),
                 false => answer(request, router, slot, shared).await,
-            }
+            };
+            response.map(|response| in_progress.follow(response))
         }
     });
     let mut builder = http1::Builder::new();
@@ -99,26 +112,102 @@ where
         .keep_alive(!is_reserved)
         .header_read_timeout(step_timeout);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
-    let mut connection = std::pin::pin!(connection.with_upgrades());
+    let mut connection = pin!(connection.with_upgrades());
     let served = tokio::select! {
-        served = connection.as_mut() => served,
+        served = unless_gone(connection.as_mut(), &watch, &connection_info, &in_progress) => served,
         _ = stop.changed() => {
             connection.as_mut().graceful_shutdown();
-            connection.await
+            unless_gone(connection, &watch, &connection_info, &in_progress).await
         }
     };
+    let Some(served) = served else { return Ok(()) };
     served.map_err(io::Error::other)?;
     let Some(upgrade) = slot.take() else {
         return Ok(());
     };
+    drop(watch);
     let upgraded = upgrade.stream.await.map_err(io::Error::other)?;
-    let parts = upgraded
-        .downcast::<TokioIo<HeaderCaseStream<S>>>()
-        .map_err(|_| io::Error::other("a stream came back as another"))?;
-    let socket = WebSocket::new(parts.io.into_inner().into_inner(), parts.read_buf).await;
+    let (stream, read) = parts_of::<S>(upgraded)?;
+    let socket = WebSocket::new(stream, read).await;
     let origin = ConnectionOrigin::clone(&origin).with_host(upgrade.host);
     let origin = origin.over(security.transport());
     connection::serve(socket, &origin, shared, stop).await
+}
+
+/// Polls a connection to its end. Returns `None` if its peer disconnects while a request is in progress: the caller drops the
+/// connection, and with it the request.
+async fn unless_gone<S>(
+    mut connection: Pin<&mut impl Future<Output = hyper::Result<()>>>,
+    watch: &PeerWatch<S>,
+    connection_info: &ConnectionInfo,
+    in_progress: &AtomicBool,
+) -> Option<hyper::Result<()>>
+where
+    S: Unread + AsyncRead + Unpin,
+{
+    poll_fn(|cx| {
+        let is_gone = |cx: &mut Context<'_>| {
+            in_progress.load(Ordering::Relaxed)
+                && watch.is_gone(cx, connection_info.heads.has_whole_body())
+        };
+        // Before the request goes on: it may take a message.
+        if is_gone(cx) {
+            return Poll::Ready(None);
+        }
+        watch.begin_turn();
+        match connection.as_mut().poll(cx) {
+            Poll::Ready(served) => Poll::Ready(Some(served)),
+            Poll::Pending if is_gone(cx) => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// Returns the stream of an upgraded connection, and what has been read of it.
+fn parts_of<S>(upgraded: Upgraded) -> io::Result<(S, Bytes)>
+where
+    S: Unread + AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let parts = upgraded
+        .downcast::<TokioIo<HeaderCaseStream<ReadAhead<S>>>>()
+        .map_err(|_| io::Error::other("a stream came back as another"))?;
+    let ahead = parts.io.into_inner().into_inner().into_parts();
+    let (stream, ahead) = ahead.ok_or_else(|| io::Error::other("a stream is still watched"))?;
+    let read = match ahead.is_empty() {
+        true => parts.read_buf,
+        false => Bytes::from_iter(parts.read_buf.into_iter().chain(ahead)),
+    };
+    Ok((stream, read))
+}
+
+/// Marks a connection as one with a request in progress, until this is dropped.
+struct InProgress(Arc<AtomicBool>);
+
+impl InProgress {
+    fn begin(mark: &Arc<AtomicBool>) -> Self {
+        mark.store(true, Ordering::Relaxed);
+        Self(Arc::clone(mark))
+    }
+
+    /// Extends a request to the end of its response, if the response is made while it is written.
+    fn follow(self, response: Response<Body>) -> Response<Body> {
+        match response.body().size_hint().exact() {
+            Some(_) => response,
+            None => response.map(|body| {
+                Body::new(body.map_frame(move |frame| {
+                    let _in_progress = &self;
+                    frame
+                }))
+            }),
+        }
+    }
+}
+
+impl Drop for InProgress {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
 }
 
 /// Returns the response to a peer that may only ask for `/health`.
@@ -146,6 +235,8 @@ async fn answer(
     }
     let place = format!("{} {}", request.method(), quote(request.uri().path()));
     let account = BodyAccount::new(&shared.memory);
+    // A client that expects 100 sends no body after another status (RFC 9110 §10.1.1).
+    let sends_body = !request.headers().contains_key(EXPECT);
     request.extensions_mut().insert(account.clone());
     let request = request.map(|body| account.count(body));
     let answered = AssertUnwindSafe(router.call(request)).catch_unwind().await;
@@ -153,6 +244,12 @@ async fn answer(
         shared.namespaces.failures.add_panic(&place, &*payload);
         Ok(internal_error(&*payload))
     });
+    if let Some(unread) = account.take_unread()
+        && sends_body
+        && response.status().is_client_error()
+    {
+        discard(unread).await;
+    }
     if let Some(exceeded) = account.exceeded() {
         tracing::warn!(request = place, %exceeded, "refused: memory limit reached");
         return Ok(too_much(exceeded));

@@ -126,7 +126,11 @@ fn a_control_body_that_is_too_large_is_refused() {
     let bus = Bus::with_queues(&["q"]);
     let body = format!(r#"{{"seconds":1,"padding":"{}"}}"#, "x".repeat(2 << 20));
     let answer = bus.http.request("POST", ADVANCE, Some(&body));
-    assert_eq!(answer.error(413).0, "invalid-body");
+    let text = answer.error_with(413, "invalid-body");
+    assert_eq!(
+        text,
+        "the body is longer than 1048576 bytes, the limit of this route"
+    );
     assert_eq!(bus.http.get("/health").status, 200);
 }
 

@@ -142,6 +142,16 @@ fn options_take_precedence_over_environment_variables() {
 }
 
 #[test]
+fn variables_of_switches_may_be_numbers() {
+    let variables = [
+        ("SERVICEBUS_EMULATOR_TRUST_GATEWAY", "1"),
+        ("SERVICEBUS_EMULATOR_NO_OUTCOME_DELAY", "0"),
+    ];
+    let process = Process::start_with(&FREE_PORTS, &variables);
+    assert_eq!(process.http().get("/health").status, 200);
+}
+
+#[test]
 fn an_invalid_log_filter_is_refused() {
     let output = run(&[], &[("SERVICEBUS_EMULATOR_LOG", "servicebus=loud=quiet")]);
     assert_eq!(output.code, Some(2));

@@ -165,6 +165,20 @@ fn tokens_of_rest_requests_expire_in_real_time() {
 const LIMIT: usize = 256 * 1024;
 
 #[test]
+fn a_client_that_sends_all_of_a_far_too_long_body_reads_the_response() {
+    let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
+    let body = "x".repeat(10 << 20);
+    rest.send("q", &[], &body).refusal(403);
+    rest.send("missing", &[], &body).refusal(410);
+    let path = "/new?api-version=2021-05";
+    let refused = rest.request("PUT", path, &[], body.as_bytes());
+    assert_eq!(refused.status, 413);
+    bus.http
+        .request("POST", "~/settled", Some(&body))
+        .error(413);
+}
+
+#[test]
 fn a_message_over_the_size_limit_is_refused() {
     let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     assert_eq!(rest.send("q", &[], &"x".repeat(LIMIT - 1024)).status, 201);

@@ -125,6 +125,64 @@ fn a_receive_request_ends_with_its_client() {
 }
 
 #[test]
+fn a_receive_request_ends_with_its_client_whatever_is_unread() {
+    let next = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let many = next.repeat(500);
+    for (headers, unread) in [
+        ("", "\r\n"),
+        ("", next),
+        ("", &many),
+        ("Content-Length: 2\r\n", "{}"),
+        ("Transfer-Encoding: chunked\r\n", "1\r\nx\r\n0\r\n\r\n\r\n"),
+    ] {
+        let (bus, rest) = bus_with_a_canary().with_rest();
+        let token = root_token("http://localhost");
+        let waiting = rest.begin_raw(
+            format!(
+                "DELETE /q/messages/head?timeout=60 HTTP/1.1\r\nHost: localhost\r\nAuthorization: {token}\r\n\
+                 {headers}\r\n{unread}"
+            )
+            .as_bytes(),
+        );
+        until_somebody_waits(&bus);
+        drop(waiting);
+        rest.send("q", &[], "hello");
+        assert_eq!(rest.take("q").text(), "hello", "{headers:?} {unread:?}");
+    }
+}
+
+#[test]
+fn a_waiting_receive_request_is_not_an_active_connection() {
+    let (bus, rest) = bus_with_a_canary().with_rest();
+    let waiting = rest.begin("DELETE", "/q/messages/head?timeout=60", &[], b"");
+    until_somebody_waits(&bus);
+    let metrics = bus
+        .http
+        .text(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    let line = r#"servicebus_active_connections{namespace="sbemulatorns"} 0"#;
+    assert_contains(&metrics, line);
+    drop(waiting);
+}
+
+#[test]
+fn a_pipelined_receive_request_is_answered_in_order() {
+    let (_bus, rest) = Bus::with_queues(&["q"]).with_rest();
+    let token = root_token("http://localhost");
+    let request = |method: &str, path: &str, end: &str| {
+        format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {token}\r\n{end}\r\n"
+        )
+    };
+    let first = request("DELETE", "/q/messages/head?timeout=30", "");
+    let second = request("GET", "/health", "Connection: close\r\n");
+    let mut waiting = rest.begin_raw((first + &second).as_bytes());
+    rest.send("q", &[], "hello");
+    let answers = waiting.until_closed();
+    let (hello, healthy) = (answers.find("hello"), answers.rfind("HTTP/1.1 200"));
+    assert!(hello.is_some() && hello < healthy, "{answers}");
+}
+
+#[test]
 fn waiting_receivers_are_served_in_order_of_arrival() {
     let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
     let (mut peer, receiver) = bus.receiver("q");

@@ -125,6 +125,13 @@ impl Pending {
         }
     }
 
+    /// Reads all answers.
+    pub(crate) fn until_closed(&mut self) -> String {
+        let mut answers = String::new();
+        self.0.read_to_string(&mut answers).expect("answers");
+        answers
+    }
+
     /// Waits for the answer.
     pub(crate) fn answer(mut self) -> Response {
         Response::parse(&read_response(&mut self.0))

@@ -316,6 +316,27 @@ fn a_delayed_http_request_waits_for_the_clock() {
         (hits(&bus, &id) == 1).then_some(())
     });
     assert_eq!(bus.http.held("q"), (0, 0));
+    let within = json!({"within": 0.1});
+    let settled = bus.http.post("~/settled", &within);
+    assert_eq!(settled.status, 408);
+    assert_contains(&settled.body.to_string(), "1 requests are held by faults");
     bus.http.advance(30.0);
     assert_eq!(pending.answer().status, 201);
+    bus.http.post("~/settled", &json!({"within": 30})).ok();
+}
+
+#[test]
+fn the_deadline_of_a_delayed_http_request_ends_with_its_client() {
+    let bus = Bus::with_queues(&["q"]);
+    let id = bus.script(&json!({"operation": "http", "effect": {"delay": {"seconds": 30}}}));
+    let pending = bus.rest().begin("DELETE", "/q/messages/head", &[], b"");
+    eventually("the request is seen", || {
+        (hits(&bus, &id) == 1).then_some(())
+    });
+    let due = || bus.http.get("~/due").ok()["due"].clone();
+    eventually("its deadline", || {
+        (due()[0]["kind"] == "fault-delay").then_some(())
+    });
+    drop(pending);
+    eventually("nothing due", || (due() == json!([])).then_some(()));
 }

@@ -121,7 +121,7 @@ fn a_namespace_body_has_the_maximum_size_of_a_configuration_file() {
     make(&bus, "large", &(declared(&["q"], "") + &mebibytes(2)));
     // One byte more, so that all of it is read before the response.
     let answer = put(&bus, "larger", &(mebibytes(16) + " "));
-    assert_eq!(answer.error(413).0, "invalid-body");
+    assert_contains(answer.error_with(413, "invalid-body"), "16777216 bytes");
     let path = "/$emulator/v1/namespaces/latin";
     let latin = bus.http.send("PUT", path, &[], b"\xfc");
     assert_eq!(latin.error(400).0, "invalid-body");
