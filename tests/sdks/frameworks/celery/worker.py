@@ -16,8 +16,9 @@ def end_with_parent():
 
 def main():
     threading.Thread(target=end_with_parent, daemon=True).start()
-    # Celery's default pool does not run on Windows.
-    pool = ["--pool", "solo"] if os.name == "nt" else ["--concurrency", "2"]
+    # One process: Celery stores that a task is retried after it has sent the next attempt, which another process may end
+    # before that. Its default pool does not run on Windows.
+    pool = ["--pool", "solo"] if os.name == "nt" else ["--concurrency", "1"]
     app.worker_main(["worker", "--loglevel", "info", "--queues", "celery,late", *pool])
 
 
