@@ -92,6 +92,12 @@ function message({ id, body = "", properties, subject, session, after, ...rest }
   };
 }
 
+/** Sends messages to `orders`, whose ids repeat after a thousand. */
+export async function fill(namespace, count) {
+  const batch = Array.from({ length: 1000 }, (_, index) => ({ id: `m-${index}` }));
+  for (let sent = 0; sent < count; sent += batch.length) await namespace.send("orders", ...batch);
+}
+
 /** The configuration of one namespace with these queues. */
 export function topology(...queues) {
   const queue = (it) => (typeof it === "string" ? { Name: it } : it);
