@@ -72,7 +72,18 @@ pub enum Event {
         /// Maximum size in bytes.
         limit: u64,
         /// The first 4 KiB of payload, which usually have all sections before the body.
-        head: Bytes,
+        head: Box<[u8]>,
+        /// Its transaction, if the transfer's state is transactional.
+        transaction: Option<Box<[u8]>>,
+    },
+    /// The peer sent in a transaction on a link that this side has detached; the delivery was dropped.
+    TransferDropped {
+        /// Its link.
+        link: LinkId,
+        /// Whether the peer expects no answer.
+        settled: bool,
+        /// Its transaction.
+        transaction: Box<[u8]>,
     },
     /// The credit of a link whose peer receives has changed, or deliveries that the session window delayed can continue.
     /// Several changes before the owner polls are one event.

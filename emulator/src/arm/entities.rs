@@ -16,6 +16,8 @@ use crate::config::property_json;
 use crate::import::properties::{self, name, show_client};
 use crate::namespace::{AdminMetadata, AdministerError, Namespace, SharedEntity};
 
+const UNSUPPORTED: &str = "true is not allowed; allowed: false: the emulator does not support it";
+
 impl Call<'_> {
     /// Returns the name at a position of the path: `~` stands for a slash.
     pub(crate) fn name_at(&self, at: usize) -> String {
@@ -141,7 +143,9 @@ impl Call<'_> {
         let empty = Map::new();
         let written = member(&self.body, "properties").and_then(Value::as_object);
         let read = properties::read(kind, written.unwrap_or(&empty), usual, tier);
-        if let Some((key, message)) = read.wrong.first() {
+        let unsupported = read.unsupported.iter().map(|key| (key, UNSUPPORTED));
+        let wrong = read.wrong.iter().map(|(key, message)| (key, &**message));
+        if let Some((key, message)) = wrong.chain(unsupported).next() {
             return Err(bad_request(&format!(
                 "The value of '{key}' of '{path}': {message}."
             )));

@@ -137,15 +137,13 @@ impl ClientConnection {
             Some(Link::Sender(sender)) => sender,
             Some(&mut Link::Coordinator(session)) => {
                 self.commit(work);
-                self.on_demand(session, &transfer, now);
-                return;
+                return self.on_demand(session, &transfer, now);
             }
             Some(Link::Requests(requests)) => {
                 let requests = requests.clone();
                 self.turn.handled += self.links.cost();
                 self.commit(work);
-                self.on_request(&requests, &transfer, now, None);
-                return;
+                return self.on_request(&requests, &transfer, now, None);
             }
             // The link was refused while transfers were in flight.
             Some(
@@ -155,13 +153,14 @@ impl ClientConnection {
                 | Link::Replies(_)
                 | Link::Detached(_),
             )
-            | None => return,
+            | None => {
+                return self.on_dropped(transfer.link, transfer.settled, transfer.transaction);
+            }
         };
         if let Some(transaction) = transfer.transaction.clone() {
             let sender = sender.clone();
             self.commit(work);
-            self.send_in(transaction, &sender, transfer, now);
-            return;
+            return self.send_in(transaction, &sender, transfer, now);
         }
         let (entity, destination) = (Arc::clone(&sender.entity), sender.destination.clone());
         if work.is_elsewhere(&entity) {

@@ -37,6 +37,7 @@ impl ClientConnection {
             Event::Settle(settlement) => settlement.link,
             Event::Attach { link, .. }
             | Event::TransferTooLarge { link, .. }
+            | Event::TransferDropped { link, .. }
             | Event::Credit { link, .. }
             | Event::Detached { link, .. } => *link,
             Event::Sasl { .. } | Event::Opened(_) | Event::Refused(_) | Event::Closed { .. } => {

@@ -48,7 +48,7 @@ pub(crate) enum Link {
     Requests(Requests),
     /// The client receives the replies of a node.
     Replies(Replies),
-    /// The emulator has detached it; late settlements of the client are refused with this error.
+    /// The emulator has detached it; late settlements of the client, and its sends in transactions, are refused with this error.
     Detached(ServiceError),
 }
 
@@ -294,6 +294,7 @@ impl ClientConnection {
             | Event::Sasl { .. }
             | Event::Opened(_)
             | Event::Attach { .. }
+            | Event::TransferDropped { .. }
             | Event::Credit { .. }
             | Event::Detached { .. }
             | Event::Refused(_)

@@ -198,6 +198,7 @@ impl ClientConnection {
             | Event::Opened(_)
             | Event::Attach { .. }
             | Event::TransferTooLarge { .. }
+            | Event::TransferDropped { .. }
             | Event::Credit { .. }
             | Event::Detached { .. }
             | Event::Refused(_)
@@ -230,6 +231,7 @@ impl ClientConnection {
                 size,
                 limit,
                 head,
+                transaction,
             } => {
                 let refusal = ServiceError::message_too_large(delivery.0, size, limit);
                 match self.links.get(link) {
@@ -238,9 +240,17 @@ impl ClientConnection {
                         let delivery = (link, delivery, settled);
                         self.refuse_large(&requests, delivery, &head, now, &refusal);
                     }
-                    _ => self.refuse_transfer(link, delivery, settled, now, &refusal),
+                    _ => {
+                        self.refuse_at_commit(transaction.as_deref(), settled, &refusal);
+                        self.refuse_transfer(link, delivery, settled, now, &refusal);
+                    }
                 }
             }
+            Event::TransferDropped {
+                link,
+                settled,
+                transaction,
+            } => self.on_dropped(link, settled, Some(transaction)),
             Event::Credit {
                 link,
                 credit,

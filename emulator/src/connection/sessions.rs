@@ -193,9 +193,10 @@ impl ClientConnection {
             .filter_map(|(id, link)| self.lost(id, link))
             .collect();
         for (link, entity, kind, refusal) in lost {
+            let is_sender = matches!(self.links.get(link), Some(Link::Sender(_)));
             self.detach_refused(link, &refusal, (&entity, kind));
             // A settlement never gets the error that its entity is gone (wire.md §4.4).
-            let late = match entity.is_deleted() {
+            let late = match entity.is_deleted() && !is_sender {
                 true => self.client.lock_gone(&entity, kind),
                 false => refusal,
             };

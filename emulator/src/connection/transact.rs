@@ -10,15 +10,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use servicebus_amqp::{DeliveryState, Outcome as Wire, SessionId, Settlement, Transfer};
+use servicebus_amqp::{DeliveryState, LinkId, Outcome as Wire, SessionId, Settlement, Transfer};
 use servicebus_broker::{EntityPath, LockToken, SubQueue};
 
 use super::commit::{attempted, confirmed};
-use super::links::Sender;
+use super::links::{Link, Sender};
 use super::peer::ClientConnection;
 use super::transactions::Open;
 use crate::namespace::SharedEntity;
-use crate::nodes::{ServiceError, broker_outcome, no_namespace, transact_refusal};
+use crate::nodes::{Condition, ServiceError, broker_outcome, no_namespace, transact_refusal};
 
 impl ClientConnection {
     /// Enlists a transfer, which is accepted at the commit.
@@ -37,14 +37,39 @@ impl ClientConnection {
                 self.answer(now, link, delivery, state);
             }
             Err(refusal) => {
-                // JMS clients do not wait for the outcome.
-                if (settled || self.client.is_jms)
-                    && let Ok(open) = self.transactions.find(&transaction)
-                {
-                    open.refuse(&refusal);
-                }
+                self.refuse_at_commit(Some(&transaction), settled, &refusal);
                 self.refuse_transfer(link, delivery, settled, now, &refusal);
             }
+        }
+    }
+
+    /// Handles a message that came on a link which the emulator had detached, perhaps in a transaction.
+    pub(crate) fn on_dropped(
+        &mut self,
+        link: LinkId,
+        settled: bool,
+        transaction: Option<Box<[u8]>>,
+    ) {
+        let refusal = match self.links.get(link) {
+            Some(Link::Detached(refusal)) => refusal.clone(),
+            _ => ServiceError::new(Condition::LinkDetachForced, "The link was detached."),
+        };
+        self.refuse_at_commit(transaction.as_deref(), settled, &refusal);
+    }
+
+    /// Refuses the commit of a transaction if the sender of a refused message does not wait for its outcome, as JMS clients
+    /// do not.
+    pub(crate) fn refuse_at_commit(
+        &mut self,
+        transaction: Option<&[u8]>,
+        settled: bool,
+        refusal: &ServiceError,
+    ) {
+        if (settled || self.client.is_jms)
+            && let Some(transaction) = transaction
+            && let Ok(open) = self.transactions.find(transaction)
+        {
+            open.refuse(refusal);
         }
     }
 

@@ -316,11 +316,11 @@ impl Namespace {
         let held = held.map(|(connection, count)| match connection {
             REQUESTS => Busy {
                 place: "HTTP".to_owned(),
-                reason: format!("{count} requests are held by faults"),
+                reason: format!("requests held by faults: {count}"),
             },
             connection => Busy {
                 place: self.receiver_name(connection.receiver_id(0)),
-                reason: format!("{count} of its operations are held by faults"),
+                reason: format!("operations held by faults: {count}"),
             },
         });
         held.collect()

@@ -25,6 +25,7 @@ use hyper::upgrade::Upgraded;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch::Receiver;
 
 use super::AcceptedConnection;
 use crate::access::Peer;
@@ -36,7 +37,7 @@ use crate::nodes::quote;
 use crate::rest::{self, ConnectionInfo, HeaderCaseStream};
 use crate::shared::Shared;
 use read_ahead::{PeerWatch, ReadAhead};
-use upgrade::Slot;
+use upgrade::{Slot, Upgrade};
 
 /// Paths that are answered however many connections there are.
 const HEALTH: [&str; 2] = ["/health", "/$emulator/v1/health"];
@@ -69,15 +70,10 @@ where
     S: Unread + AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let (step_timeout, is_reserved) = (accepted.timeout(), accepted.is_reserved);
-    let AcceptedConnection {
-        shared,
-        router,
-        mut stop,
-        address,
-        ..
-    } = accepted;
+    let (shared, mut stop) = (accepted.shared, accepted.stop);
+    let peer = Peer(accepted.address.ip());
+    let router = TowerToHyperService::new(accepted.router);
     let slot = Slot::default();
-    let router = TowerToHyperService::new(router);
     let (stream, watch) = read_ahead::watch(stream);
     let (stream, heads) = rest::tap(stream);
     let connection_info = ConnectionInfo {
@@ -93,7 +89,7 @@ where
         known.insert(connection_info.clone());
         known.insert(Arc::clone(&origin));
         known.insert(stopping.clone());
-        known.insert(Peer(address.ip()));
+        known.insert(peer);
         let shared = Arc::clone(&shared);
         let router = router.clone();
         let slot = slot.clone();
@@ -122,16 +118,29 @@ where
     };
     let Some(served) = served else { return Ok(()) };
     served.map_err(io::Error::other)?;
-    let Some(upgrade) = slot.take() else {
-        return Ok(());
-    };
     drop(watch);
+    match slot.take() {
+        None => Ok(()),
+        Some(upgrade) => {
+            let origin = ConnectionOrigin::clone(&origin).over(security.transport());
+            serve_websocket::<S>(upgrade, origin, shared, stop).await
+        }
+    }
+}
+
+async fn serve_websocket<S>(
+    upgrade: Upgrade,
+    origin: ConnectionOrigin,
+    shared: Arc<Shared>,
+    stop: Receiver<bool>,
+) -> io::Result<()>
+where
+    S: Unread + AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let upgraded = upgrade.stream.await.map_err(io::Error::other)?;
     let (stream, read) = parts_of::<S>(upgraded)?;
     let socket = WebSocket::new(stream, read).await;
-    let origin = ConnectionOrigin::clone(&origin).with_host(upgrade.host);
-    let origin = origin.over(security.transport());
-    connection::serve(socket, &origin, shared, stop).await
+    connection::serve(socket, &origin.with_host(upgrade.host), shared, stop).await
 }
 
 /// Polls a connection to its end. Returns `None` if its peer disconnects while a request is in progress: the caller drops the

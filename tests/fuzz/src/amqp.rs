@@ -152,6 +152,7 @@ impl Peer {
                 }
             }
             Event::TransferTooLarge { .. }
+            | Event::TransferDropped { .. }
             | Event::Settle(_)
             | Event::Opened(_)
             | Event::Detached { .. }

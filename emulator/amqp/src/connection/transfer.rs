@@ -36,10 +36,17 @@ impl Connection {
         let link = session
             .link(handle)
             .ok_or_else(|| unattached(frame.channel, handle))?;
+        let id = link.id;
         if link.is_detaching() {
+            if let Some(transaction) = transaction(&transfer)? {
+                self.events.push_back(Event::TransferDropped {
+                    link: id,
+                    settled: transfer.settled,
+                    transaction,
+                });
+            }
             return Ok(());
         }
-        let id = link.id;
         let Some(incoming) = link.incoming() else {
             let description = "transfers go the other way on this link";
             return Err(Fault::link(handle, condition::NOT_ALLOWED, description));
@@ -84,7 +91,8 @@ fn whole(
             settled: transfer.settled,
             size,
             limit,
-            head: payload.slice(..payload.len().min(HEAD_BYTES)),
+            head: payload[..payload.len().min(HEAD_BYTES)].into(),
+            transaction,
         });
         return Ok(false);
     }
@@ -169,6 +177,7 @@ fn finished(link: LinkId, mut partial: Partial, limit: u64) -> Event {
             size: partial.size,
             limit,
             head: partial.data.into(),
+            transaction: partial.transaction,
         };
     }
     if partial.data.len() < SHRUNK_BYTES {

@@ -60,6 +60,7 @@ fn serve(peer: &mut Peer, log: &mut Vec<String>) {
             }
             Event::Opened(_)
             | Event::TransferTooLarge { .. }
+            | Event::TransferDropped { .. }
             | Event::Detached { .. }
             | Event::Refused(_)
             | Event::Closed { .. } => {}

@@ -92,7 +92,7 @@ fn an_oversized_message_is_discarded_and_the_link_stays_attached() {
         panic!("expected a refusal, got {event:?}");
     };
     assert_eq!((size, limit), (SIZE as u64, SIZE as u64 - 1));
-    assert_eq!(head, sent[..4096]);
+    assert_eq!(*head, sent[..4096]);
     send(&mut peer, &sent[..1000], |_, _| {});
     assert_eq!(peer.received().link, link);
 }

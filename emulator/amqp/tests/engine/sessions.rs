@@ -167,6 +167,27 @@ fn a_detach_by_the_owner_is_sent_once_and_closes() {
 }
 
 #[test]
+fn transfers_in_transactions_on_a_detached_link_are_reported() {
+    let mut peer = Peer::new();
+    let link = peer.link("a", 0, SENDER);
+    peer.connection.detach(link, Some(an_error()));
+    peer.frame(0, TRANSFER, &transfer(0, Some(0), false, false));
+    assert!(peer.events().is_empty());
+    let mut enlisted = transfer(0, Some(1), true, false);
+    enlisted.extend([Value::Null, composite(0x34, vec![binary(b"tx")])]);
+    peer.frame(0, TRANSFER, &enlisted);
+    let Event::TransferDropped {
+        link: on,
+        settled: true,
+        transaction,
+    } = peer.event()
+    else {
+        panic!("it is not reported");
+    };
+    assert_eq!((on, &*transaction), (link, &b"tx"[..]));
+}
+
+#[test]
 fn a_detach_without_an_error_has_three_fields() {
     let mut peer = Peer::new();
     let link = peer.link("a", 0, SENDER);

@@ -52,6 +52,7 @@ pub(crate) fn to_system<'v>(
 ) -> Result<Value<'v>, Fault> {
     let expected = match property.value_type() {
         SystemType::Text => "a string",
+        SystemType::Symbol => "a string of ASCII characters",
         SystemType::Id => "a string of at most 128 characters",
         SystemType::Number => "a number",
         SystemType::Instant => "an instant",
@@ -62,6 +63,7 @@ pub(crate) fn to_system<'v>(
     let converted = match (property.value_type(), &value) {
         (_, Value::Null) => Some(Value::Null),
         (SystemType::Text, _) => text_of(&value),
+        (SystemType::Symbol, _) => text_of(&value).filter(is_ascii),
         (SystemType::Id, _) => text_of(&value).filter(is_id),
         (SystemType::Instant, Value::Instant(ticks)) => Some(Value::Instant(*ticks)),
         (SystemType::Span, Value::Span(ticks)) => Some(Value::Span(*ticks)),
@@ -95,6 +97,10 @@ fn text_of<'v>(value: &Value<'v>) -> Option<Value<'v>> {
         | Value::Binary(_)
         | Value::Other(_) => None,
     }
+}
+
+fn is_ascii(value: &Value<'_>) -> bool {
+    matches!(value, Value::Text(text) if text.is_ascii())
 }
 
 fn is_id(value: &Value<'_>) -> bool {

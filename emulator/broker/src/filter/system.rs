@@ -45,7 +45,7 @@ macro_rules! properties {
 
 properties! {
     /// `content-type`.
-    ContentType: Text, true;
+    ContentType: Symbol, true;
     /// `correlation-id`.
     CorrelationId: Text, true;
     /// The source of a forwarded dead letter.
@@ -96,6 +96,7 @@ properties! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SystemType {
     Text,
+    Symbol,
     Id,
     Number,
     Instant,

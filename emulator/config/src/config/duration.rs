@@ -44,6 +44,12 @@ pub fn parse(text: &str) -> Result<Duration, DurationError> {
     Ok(whole.saturating_add(rest).min(FOREVER))
 }
 
+/// Returns a duration that ends; `None` if it means unlimited. Clients lose fractions of [`FOREVER`], but none of its seconds
+/// (admin-http.md §5.3).
+pub fn ending(duration: Duration) -> Option<Duration> {
+    Some(duration).filter(|duration| duration.as_secs() < FOREVER.as_secs())
+}
+
 /// Formats a duration as the service does, in days, hours, minutes and seconds.
 pub fn format(duration: Duration) -> String {
     if duration.is_zero() {

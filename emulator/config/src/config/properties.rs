@@ -114,8 +114,7 @@ fn value(
         }
         PropertyType::Duration => PropertyValue::Duration(object.duration(name)?.value),
         PropertyType::Endless => {
-            let duration = object.duration(name)?.value;
-            PropertyValue::Endless((duration < FOREVER).then_some(duration))
+            PropertyValue::Endless(duration::ending(object.duration(name)?.value))
         }
         PropertyType::Status => {
             let words = EntityStatus::of(kind).iter();

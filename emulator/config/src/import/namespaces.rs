@@ -299,6 +299,9 @@ fn entity(kind: EntityKind, resource: &Resource, tier: Tier, report: &mut Report
         report.problem(at(&key), message);
     }
     note_unknown(read.unknown, resource, report);
+    for key in read.unsupported {
+        report.note(at(&key), "the emulator does not support it: it is left out");
+    }
     if let Some(problem) = kind.problem(name, tier) {
         report.problem(
             &resource.path,

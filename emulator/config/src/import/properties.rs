@@ -6,11 +6,12 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use servicebus_arm_template::{member, object, text};
 use servicebus_broker::{
-    ClientAffinity, EntityDescription, EntityKind, EntityStatus, Property, PropertyType,
+    Audience, ClientAffinity, EntityDescription, EntityKind, EntityStatus, Property, PropertyType,
     PropertyValue, Tier,
 };
 
-use crate::config::duration::{self, FOREVER};
+use crate::config::duration;
+use crate::descriptions::IS_CLIENT_AFFINE;
 use crate::sizes;
 
 /// Read-only properties that clients send back, and names of the entity; in lower case.
@@ -32,6 +33,8 @@ pub struct Written {
     pub description: EntityDescription,
     /// Unknown keys.
     pub(crate) unknown: Vec<String>,
+    /// Keys of properties that are true, which the emulator does not support.
+    pub unsupported: Vec<String>,
     /// Keys with invalid values, and what is allowed.
     pub wrong: Vec<(String, String)>,
 }
@@ -70,6 +73,7 @@ pub fn read(
     let mut read = Written {
         description,
         unknown: Vec::new(),
+        unsupported: Vec::new(),
         wrong: Vec::new(),
     };
     for (key, value) in written {
@@ -81,9 +85,9 @@ pub fn read(
         .find(|(key, _)| key.eq_ignore_ascii_case(IS_CLIENT));
     match is_client.and_then(|(_, value)| read_flag(value)) {
         Some(false) => read.description.client = before.client.clone(),
-        Some(true) if kind == EntityKind::Subscription && tier != Tier::Premium => {
+        Some(true) if kind == EntityKind::Subscription && read.description.client.is_none() => {
             let message = "true is not allowed; allowed: false: only premium namespaces have \
-                           subscriptions of JMS clients";
+                           subscriptions of JMS clients, whose properties clientAffineProperties has";
             read.refuse(IS_CLIENT, message.to_owned());
         }
         _ => {}
@@ -174,7 +178,12 @@ impl Written {
         if value.is_null() || property.name == "MaxMessageSizeInKilobytes" && is_that_of_tier() {
             return;
         }
+        let is_unsupported =
+            property.audience == Audience::Unsupported && property.name != IS_CLIENT_AFFINE;
         match read_value(property.value_type, kind, value) {
+            Ok(PropertyValue::Flag(true)) if is_unsupported => {
+                self.unsupported.push(key.to_owned())
+            }
             Ok(value) => property.set(&mut self.description, value),
             Err(allowed) => {
                 let message = format!("{value} is not allowed; allowed: {allowed}");
@@ -228,10 +237,9 @@ fn read_value(
             .map(PropertyValue::Number)
             .ok_or("a whole number"),
         PropertyType::Duration => span().map(PropertyValue::Duration).ok_or(durations),
-        PropertyType::Endless => {
-            let endless = |span| PropertyValue::Endless((span < FOREVER).then_some(span));
-            span().map(endless).ok_or(durations)
-        }
+        PropertyType::Endless => span()
+            .map(|span| PropertyValue::Endless(duration::ending(span)))
+            .ok_or(durations),
         PropertyType::Status => return read_status(kind, text),
         PropertyType::Target => match text.map(str::trim) {
             Some("") => Ok(PropertyValue::Target(None)),

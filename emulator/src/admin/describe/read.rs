@@ -14,13 +14,16 @@ use servicebus_config::sizes;
 
 use super::super::refusal::ServiceError;
 use super::authorization::{KeyGenerator, read_rules};
-use crate::config::duration::{self, FOREVER};
+use crate::config::duration;
 use crate::namespace::{AdminMetadata, AuthorizationRule};
 use crate::xml::Element;
 
 /// Properties that clients write in a form of their own.
 const MAX_SIZE: &str = "MaxSizeInMegabytes";
 const MAX_MESSAGE_SIZE: &str = "MaxMessageSizeInKilobytes";
+
+/// The maximum length of a forwarding target or the id of a client: names have at most 260 characters.
+const MAX_TEXT_BYTES: usize = 1024;
 
 /// The entity that a client wants.
 #[derive(Debug, Clone)]
@@ -130,9 +133,6 @@ fn admin_metadata(
     })
 }
 
-/// The value for "for ever": clients lose fractions of .NET's longest time span, but none of its seconds.
-const ENDLESS_SECONDS: u64 = FOREVER.as_secs();
-
 /// A description of an entity.
 #[derive(Debug, Clone, Copy)]
 struct Fields<'a> {
@@ -143,14 +143,13 @@ impl<'a> Fields<'a> {
     /// Returns the value of a property in the description, if present.
     fn value(&self, property: &Property) -> Result<Option<PropertyValue>, ServiceError> {
         let name = property.name;
-        let ending = |duration: &Duration| duration.as_secs() < ENDLESS_SECONDS;
         Ok(match property.value_type {
             PropertyType::Flag => self.flag(name)?.map(PropertyValue::Flag),
             PropertyType::Number => self.number(name)?.map(PropertyValue::Number),
             PropertyType::Duration => self.duration(name)?.map(PropertyValue::Duration),
             PropertyType::Endless => {
                 let duration = self.duration(name)?;
-                duration.map(|duration| PropertyValue::Endless(Some(duration).filter(ending)))
+                duration.map(|duration| PropertyValue::Endless(duration::ending(duration)))
             }
             PropertyType::Status => self.status(name)?.map(PropertyValue::Status),
             PropertyType::Target => Some(PropertyValue::Target(self.target(name)?)),
@@ -210,11 +209,25 @@ impl<'a> Fields<'a> {
         };
         let fields = Fields { element };
         Ok(Some(Box::new(ClientAffinity {
-            client_id: fields.text("ClientId").unwrap_or_default().into(),
+            client_id: fields.client_id()?.into(),
             is_durable: fields.flag("IsDurable")?.unwrap_or(true),
             is_shared: fields.flag("IsShared")?.unwrap_or_default(),
             selector: None,
         })))
+    }
+
+    fn client_id(&self) -> Result<&'a str, ServiceError> {
+        let (name, text) = ("ClientId", self.text("ClientId").unwrap_or_default());
+        match text.len() <= MAX_TEXT_BYTES {
+            true => Ok(text),
+            false => {
+                let message = format!(
+                    "The value of '{name}' has {} bytes; allowed: at most {MAX_TEXT_BYTES}.",
+                    text.len()
+                );
+                Err(ServiceError::parameter(message, name, text))
+            }
+        }
     }
 
     fn status(&self, name: &str) -> Result<Option<EntityStatus>, ServiceError> {
@@ -231,8 +244,12 @@ impl<'a> Fields<'a> {
         if self.text(name).is_none_or(|text| text.trim().is_empty()) {
             return Ok(None);
         }
-        let allowed = "the name of a queue or topic, or a URI that ends in one";
-        self.parsed(name, allowed, target)
+        let allowed =
+            "the name of a queue or topic, or a URI that ends in one, of at most 1024 bytes";
+        self.parsed(name, allowed, |text| {
+            let is_short = text.len() <= MAX_TEXT_BYTES;
+            target(text).filter(|_| is_short)
+        })
     }
 
     fn parsed<T>(

@@ -7,7 +7,7 @@ use servicebus_broker::{Timestamp, check_name};
 use servicebus_config::descriptions::read_correlation;
 
 use super::super::refusal::ServiceError;
-use super::value::read_values;
+use super::value::{read_values, short};
 use crate::xml::Element;
 
 const FILTERS: &str = "SqlFilter, TrueFilter, FalseFilter, CorrelationFilter";
@@ -63,13 +63,7 @@ fn read_filter(
         "SqlFilter" => {
             let parse =
                 |text: &str, parameters| SqlFilter::parse_replacing(replaced, text, parameters);
-            let filter = expression(rule, "filter", element, parse)?;
-            let missing = || {
-                ServiceError::bad_request(format!(
-                    "The filter of the rule '{rule}' has no 'SqlExpression'."
-                ))
-            };
-            filter.map(Filter::Sql).ok_or_else(missing)
+            expression(rule, "filter", element, parse).map(Filter::Sql)
         }
         "CorrelationFilter" => correlation(rule, element),
         other => Err(unknown(other)),
@@ -84,7 +78,7 @@ fn read_action(rule: &str, element: Option<&Element>) -> Result<Option<Action>, 
     let name = element.xsi_type.as_ref().map(|found| found.name.as_str());
     match name {
         Some("EmptyRuleAction") => Ok(None),
-        Some("SqlRuleAction") => expression(rule, "action", element, Action::parse),
+        Some("SqlRuleAction") => expression(rule, "action", element, Action::parse).map(Some),
         None if element.children.is_empty() => Ok(None),
         other => {
             let text =
@@ -103,21 +97,25 @@ fn expression<T>(
     part: &str,
     element: &Element,
     parse: impl FnOnce(&str, Parameters) -> Result<T, SyntaxError>,
-) -> Result<Option<T>, ServiceError> {
+) -> Result<T, ServiceError> {
     let Some(text) = element.part("SqlExpression").map(|part| part.text.as_str()) else {
-        return Ok(None);
+        let text = format!("The {part} of the rule '{rule}' has no 'SqlExpression'.");
+        return Err(ServiceError::bad_request(text));
     };
     let mut parameters = Parameters::new();
     for (name, value) in read_values(element.part("Parameters"))? {
         parameters.add(&name, value);
     }
-    parse(text, parameters).map(Some).map_err(|error| {
+    parse(text, parameters).map_err(|error| {
         let message = format!("The {part} of the rule '{rule}' cannot be understood: {error}.");
         ServiceError::parameter(message, "SqlExpression", text)
     })
 }
 
 fn correlation(rule: &str, element: &Element) -> Result<Filter, ServiceError> {
+    for part in &element.children {
+        short(rule, &part.name, &part.text)?;
+    }
     let text = |name| element.part(name).map(|part| part.text.as_str().into());
     let properties = read_values(element.part("Properties"))?.into_iter();
     let properties = properties.map(|(name, value)| (name.into(), value));

@@ -7,8 +7,11 @@ use servicebus_config::descriptions::{ENTRY, Instant};
 
 use super::super::refusal::ServiceError;
 use crate::config::duration;
+use crate::nodes::quote;
 use crate::xml::{Element, Space};
 
+/// The maximum length of a property of a message.
+const MAX_PROPERTY_BYTES: usize = 32 * 1024;
 const ALLOWED: &str = "string, int, long, boolean, double, dateTime, duration";
 
 /// Parses `<KeyValueOfstringanyType><Key/><Value/></…>…` in the order written.
@@ -22,16 +25,31 @@ pub(crate) fn read_values(list: Option<&Element>) -> Result<Vec<(String, Encoded
             let key = key.ok_or_else(|| {
                 ServiceError::bad_request("A parameter or property has no 'Key'.")
             })?;
+            short(&key, "Key", &key)?;
             if !keys.insert(key.clone()) {
                 let text = format!("'{key}' is given more than once; allowed: one value.");
                 return Err(ServiceError::parameter(text, "Key", &key));
             }
             let value = entry.part("Value");
             let missing = || ServiceError::bad_request(format!("'{key}' has no 'Value'."));
-            let value = read_value(&key, value.ok_or_else(missing)?)?;
+            let value = value.ok_or_else(missing)?;
+            short(&key, "Value", &value.text)?;
+            let value = read_value(&key, value)?;
             Ok((key, value))
         })
         .collect()
+}
+
+/// Refuses a text that is longer than the properties of a message (semantics §1), which it could never equal.
+pub(crate) fn short(name: &str, part: &str, text: &str) -> Result<(), ServiceError> {
+    if text.len() <= MAX_PROPERTY_BYTES {
+        return Ok(());
+    }
+    let (name, length) = (quote(name), text.len());
+    let message = format!(
+        "The {part} of '{name}' has {length} bytes; allowed: at most {MAX_PROPERTY_BYTES}."
+    );
+    Err(ServiceError::parameter(message, part, text))
 }
 
 fn read_value(key: &str, element: &Element) -> Result<Encoded, ServiceError> {
@@ -48,11 +66,13 @@ fn read_value(key: &str, element: &Element) -> Result<Encoded, ServiceError> {
     };
     let value = match name {
         "string" => return Ok(Encoded::from(element.text.as_str())),
-        // Go writes every whole number as an int, of any size.
-        "int" => match text.parse::<i32>() {
-            Ok(number) => return Ok(Encoded::from(number)),
-            Err(_) => text.parse().ok().map(Value::Signed),
-        },
+        // Go writes every whole number as an int, but does not read a long.
+        "int" => {
+            return text
+                .parse()
+                .map(|number: i32| Encoded::from(number))
+                .map_err(|_| wrong());
+        }
         "long" => text.parse().ok().map(Value::Signed),
         "boolean" => boolean(text).map(Value::Bool),
         "double" => double(text).map(Value::Float),
@@ -121,7 +141,6 @@ mod tests {
         for (given, text, shown) in [
             ("l28:string", " a b ", "d6p1:string\">| a b |"),
             ("l28:int", "5", "d6p1:int\">|5|"),
-            ("l28:int", "5000000000", "d6p1:long\">|5000000000|"),
             ("l28:long", "5", "d6p1:long\">|5|"),
             ("l28:boolean", "true", "d6p1:boolean\">|true|"),
             ("l28:double", "1.5", "d6p1:double\">|1.5|"),
@@ -187,7 +206,7 @@ mod tests {
     fn a_value_that_does_not_match_its_type_is_refused() {
         for (given, text) in [
             ("l28:int", "x"),
-            ("l28:int", "99999999999999999999"),
+            ("l28:int", "5000000000"),
             ("l28:long", "1.5"),
             ("l28:boolean", "yes"),
             ("l28:double", "inf"),

@@ -280,6 +280,7 @@ pub(crate) fn link_of(event: &Event) -> Option<LinkId> {
         Event::Sasl { .. }
         | Event::Opened(_)
         | Event::TransferTooLarge { .. }
+        | Event::TransferDropped { .. }
         | Event::Credit { .. }
         | Event::Detached { .. }
         | Event::Refused(_)

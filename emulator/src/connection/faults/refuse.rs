@@ -43,6 +43,7 @@ impl ClientConnection {
             | Event::Sasl { .. }
             | Event::Opened(_)
             | Event::TransferTooLarge { .. }
+            | Event::TransferDropped { .. }
             | Event::Credit { .. }
             | Event::Detached { .. }
             | Event::Refused(_)

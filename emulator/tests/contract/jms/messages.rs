@@ -109,6 +109,44 @@ fn a_refused_message_fails_the_commit_of_its_transaction() {
     assert_eq!(bus.http.counts("q")["active"], 0);
 }
 
+/// The limit of a namespace of the Premium tier is 1 MiB, unless its queue has another.
+#[test]
+fn a_message_above_the_limit_fails_the_commit_of_its_transaction() {
+    let bus = Bus::premium(&["q"]);
+    let mut peer = bus.jms("c");
+    let coordinator = peer.attached(&Attach::coordinator());
+    let sender = peer.attached(&Attach::producer("q", "queue"));
+    let transaction = peer.declare(&coordinator);
+    peer.enlist(&sender, &transaction, "small");
+    let large = Message::new("large").body(vec![b'x'; 2 * 1024 * 1024]);
+    peer.send_in(&sender, &transaction, &large)
+        .expect_err("it is too large");
+    let refusal = peer
+        .commit(&coordinator, &transaction)
+        .expect_err("it is not whole");
+    assert_eq!(refusal.condition, "amqp:link:message-size-exceeded");
+    assert_eq!(bus.http.counts("q")["active"], 0);
+}
+
+/// The emulator drops it, as AMQP 1.0 requires, and has nothing to answer it with.
+#[test]
+fn a_message_on_a_link_that_was_detached_meanwhile_fails_the_commit_of_its_transaction() {
+    let bus = Bus::premium(&["q", "r"]);
+    let mut peer = bus.jms("c");
+    let coordinator = peer.attached(&Attach::coordinator());
+    let [kept, lost] = ["q", "r"].map(|queue| peer.attached(&Attach::producer(queue, "queue")));
+    let transaction = peer.declare(&coordinator);
+    peer.enlist(&kept, &transaction, "kept");
+    bus.http.queue("DELETE", "r", None).ok();
+    peer.detached(&lost);
+    peer.transfer_in(&lost, &transaction, 0, &Message::new("lost").encode());
+    let refusal = peer
+        .commit(&coordinator, &transaction)
+        .expect_err("it is not whole");
+    assert_eq!(refusal.condition, "amqp:not-found");
+    assert_eq!(bus.http.counts("q")["active"], 0);
+}
+
 /// They forget a delivery with its disposition: if that is refused, here because a transaction has one queue or topic
 /// (semantics §12), only the commit can report it.
 #[test]

@@ -266,6 +266,18 @@ impl Peer {
         settled: bool,
         payload: &[u8],
     ) -> u32 {
+        self.transfer_with(link, format, settled, Value::Null, payload)
+    }
+
+    /// The same with a delivery state.
+    pub(crate) fn transfer_with(
+        &mut self,
+        link: &Link,
+        format: u32,
+        settled: bool,
+        state: Value,
+        payload: &[u8],
+    ) -> u32 {
         let id = self.next_delivery_id();
         let frame = 60_000;
         let mut rest = payload;
@@ -280,6 +292,8 @@ impl Peer {
                 uint(format),
                 Value::Bool(settled),
                 more,
+                Value::Null,
+                state.clone(),
             ];
             self.write(&performative(link.channel, TRANSFER, &fields, piece));
             rest = after;

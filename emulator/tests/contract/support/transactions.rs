@@ -143,9 +143,8 @@ impl Peer {
         format: u32,
         payload: &[u8],
     ) -> u32 {
-        let (id, frame) = self.transfer_frame_in(link, transaction, format, payload);
-        self.write(&frame);
-        id
+        let state = composite(0x34, [binary(transaction)]);
+        self.transfer_with(link, format, false, state, payload)
     }
 
     /// The delivery id and the frame of such a transfer.

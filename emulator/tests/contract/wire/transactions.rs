@@ -154,19 +154,8 @@ fn the_timeline_shows_the_events_of_a_transaction() {
 fn a_presettled_transactional_send_is_committed_without_an_answer() {
     let (_bus, mut peer, sender, receiver) = bus_with(&[]);
     let (coordinator, transaction) = peer.transaction();
-    let id = peer.next_delivery_id();
-    let fields = [
-        uint(sender.handle),
-        uint(id),
-        binary(&id.to_be_bytes()),
-        uint(0),
-        Value::Bool(true),
-        Value::Bool(false),
-        Value::Null,
-        composite(0x34, [binary(&transaction)]),
-    ];
-    let frame = performative(0, TRANSFER, &fields, &Message::new("a").encode());
-    peer.write(&frame);
+    let state = composite(0x34, [binary(&transaction)]);
+    peer.transfer_with(&sender, 0, true, state, &Message::new("a").encode());
     peer.assert_no_frame(|frame| frame.code == DISPOSITION);
     assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
     assert_eq!(peer.drain_ids(&receiver, 100), ["a"]);

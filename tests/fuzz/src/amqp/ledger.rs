@@ -93,7 +93,10 @@ impl Ledger {
                 (link.is_detached, link.is_closed_by_peer) = (true, true);
             }
             Event::Closed { .. } => self.is_closed = true,
-            Event::Sasl { .. } | Event::Opened(_) | Event::Refused(_) => {}
+            Event::Sasl { .. }
+            | Event::Opened(_)
+            | Event::TransferDropped { .. }
+            | Event::Refused(_) => {}
         }
     }
 

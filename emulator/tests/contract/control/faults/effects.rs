@@ -126,7 +126,7 @@ fn operations_delayed_by_a_fault_keep_the_namespace_busy() {
         let answer = bus.http.post("~/settled", &json!({"within": 0.2}));
         assert_eq!(answer.error(408).0, "not-settled", "{effect}");
         let expected = json!([{
-            "path": "worker-1", "value": "1 of its operations are held by faults", "allowed": "idle",
+            "path": "worker-1", "value": "operations held by faults: 1", "allowed": "idle",
         }]);
         assert_eq!(answer.body["error"]["problems"], expected, "{effect}");
         let absent = json!({"kind": "not_dead_lettered", "entity": "q", "within": 0.2});
@@ -319,7 +319,7 @@ fn a_delayed_http_request_waits_for_the_clock() {
     let within = json!({"within": 0.1});
     let settled = bus.http.post("~/settled", &within);
     assert_eq!(settled.status, 408);
-    assert_contains(&settled.body.to_string(), "1 requests are held by faults");
+    assert_contains(&settled.body.to_string(), "requests held by faults: 1");
     bus.http.advance(30.0);
     assert_eq!(pending.answer().status, 201);
     bus.http.post("~/settled", &json!({"within": 30})).ok();
