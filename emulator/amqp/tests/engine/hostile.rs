@@ -109,7 +109,8 @@ fn serve(peer: &mut Peer, choice: u32) {
                 0 => peer.connection.detach(link, None),
                 _ => peer.connection.settle(link, delivery, outcome),
             },
-            Event::Opened(_)
+            Event::TransferDropped { .. }
+            | Event::Opened(_)
             | Event::Detached { .. }
             | Event::Refused(_)
             | Event::Closed { .. } => {}

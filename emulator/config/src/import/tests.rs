@@ -288,6 +288,19 @@ fn unknown_members_of_a_rule_are_noted_and_numbers_are_texts() {
 }
 
 #[test]
+fn a_feature_that_the_emulator_does_not_support_is_left_out_with_a_note() {
+    let mut template = with_rule(json!({"sqlFilter": {"sqlExpression": "a = 1"}}));
+    let topic = &mut template["resources"][0]["properties"];
+    *topic = json!({"filteringMessagesBeforePublishing": true, "isAnonymousAccessible": false});
+    let imported = import(&template.to_string(), &given(&[])).unwrap();
+    let note = imported.notes[1].to_string();
+    assert_eq!(
+        note,
+        "resources[0].properties.filteringMessagesBeforePublishing: the emulator does not support it: it is left out"
+    );
+}
+
+#[test]
 fn a_text_that_is_not_a_template_is_refused() {
     let deep = "[".repeat(100_000);
     for (text, expected) in [

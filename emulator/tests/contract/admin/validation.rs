@@ -123,6 +123,12 @@ fn every_invalid_value_is_refused_with_the_allowed_values() {
         text.contains("at most 1024 characters") && !text.contains(&long),
         "{text}"
     );
+    let target = format!("sb://{}/other", "x".repeat(1025));
+    let text = refused(&admin, "/new", "Queue", "ForwardTo", &target);
+    assert!(
+        text.contains("of at most 1024 bytes") && !text.contains(&target),
+        "{text}"
+    );
     for (name, value) in [
         ("Status", "ReceiveDisabled"),
         ("FilteringMessagesBeforePublishing", "true"),

@@ -96,6 +96,42 @@ fn a_standard_namespace_refuses_the_subscription_of_a_jms_client() {
     );
 }
 
+/// A JMS client has properties of its own; the other features are not built.
+#[test]
+fn arm_refuses_what_the_emulator_does_not_support() {
+    let manager = Manager(Bus::configured(&queues(r#""Tier":"premium""#, &[])));
+    manager.put("/topics/t", json!({}));
+    for (path, property) in [
+        ("/topics/t", "filteringMessagesBeforePublishing"),
+        ("/topics/t", "enableSubscriptionPartitioning"),
+        ("/topics/t", "isAnonymousAccessible"),
+        ("/topics/t/subscriptions/s", "isClientAffine"),
+    ] {
+        manager.put("/topics/t", json!({property: false}));
+        let body = Some(json!({"properties": {property: "True"}}));
+        let (status, refusal) = manager.ask("PUT", path, body);
+        assert_eq!(status, 400, "{property}");
+        let text = refusal["error"]["message"].to_string();
+        assert_contains(&text, property);
+        assert_contains(&text, "true is not allowed; allowed: false");
+    }
+}
+
+/// Java's client writes milliseconds, .NET's ticks (admin-http.md §5.3).
+#[test]
+fn an_unlimited_duration_may_have_lost_its_fraction() {
+    let manager = Manager::with_queues(&["q"]);
+    for fraction in ["", ".477", ".477539", ".4775807"] {
+        let duration = format!("P10675199DT2H48M5{fraction}S");
+        let properties =
+            json!({"autoDeleteOnIdle": duration, "defaultMessageTimeToLive": duration});
+        let shown = manager.put("/queues/q", properties);
+        for property in ["autoDeleteOnIdle", "defaultMessageTimeToLive"] {
+            assert_eq!(shown["properties"][property], "P10675199DT2H48M5.4775807S");
+        }
+    }
+}
+
 #[test]
 fn failed_transfers_are_not_in_the_message_count() {
     let manager = Manager::with_queues(&["q", "target"]);
