@@ -140,11 +140,33 @@ impl ClientConnection {
                 return;
             }
             let max = self.engine.credit(link).min(TAKE);
+            if max == 0 && self.return_withheld(link) {
+                return;
+            }
             if max == 0 || !self.take_batch(link, max) {
                 break;
             }
         }
         self.finish_drain(link);
+    }
+
+    /// Gives other receivers the messages that a closed session window keeps from this one; returns whether there are any.
+    /// The engine reports the link's credit again when the window opens.
+    fn return_withheld(&mut self, link: LinkId) -> bool {
+        let (Some(namespace), Some(Link::Receiver(receiver))) =
+            (&self.client.namespace, self.links.get(link))
+        else {
+            return false;
+        };
+        let (kind, receiver_id) = (receiver.kind, receiver.receiver_id);
+        let is_withheld = self.engine.link_credit(link) > 0
+            && namespace.read(&receiver.entity, |entity| {
+                !entity.is_drained(kind, receiver_id)
+            });
+        if is_withheld {
+            self.set_credit(receiver_id, 0);
+        }
+        is_withheld
     }
 
     /// Takes up to `max` messages under one lock and writes them; returns whether more are reserved.
