@@ -123,7 +123,8 @@ impl ClientConnection {
                 // own.
                 let own = self.client.caller.client;
                 let named = self.requested_by(request);
-                if let Some(link) = named.and_then(|id| self.links.of_receiver(id)) {
+                let named = named.and_then(|id| self.links.of_receiver(id));
+                if let Some(link) = named.or_else(|| self.session_receiver(entity, request)) {
                     self.act_as(link);
                 }
                 let performed = self.manage(requests, (entity, *kind), request, transaction);
