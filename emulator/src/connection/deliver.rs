@@ -51,7 +51,7 @@ impl ClientConnection {
                 self.client.caller.woken.push(receiver_id);
             }
             Some(Link::Browser(_)) => self.drain_browser(link, drain),
-            _ => self.send_waiting(link),
+            _ => self.send_on_credit(link, drain),
         }
     }
 
