@@ -166,6 +166,25 @@ fn other_receivers_get_messages_that_a_closed_window_delays() {
 }
 
 #[test]
+fn a_browser_is_drained_when_its_credit_is_used_up() {
+    let premium = queues(r#""Tier":"premium""#, &[("q", "")]);
+    let (_bus, mut peer, sender) = Bus::configured(&premium).with_sender("q");
+    for number in 0..10 {
+        peer.send(&sender, &Message::new(&number.to_string()));
+    }
+    let browser = peer.attached(&Attach::queue_browser("q"));
+    assert_eq!(peer.drain_ids(&browser, 5), ["0", "1", "2", "3", "4"]);
+    // After the reply of $cbs and five copies. While the window delays copies, it is not drained.
+    peer.flow_within(&browser, (6, 0), 7, true);
+    peer.send(&sender, &Message::new("10"));
+    peer.flow_within(&browser, (6, 100), 7, true);
+    for number in 5..=10 {
+        assert_eq!(peer.receive(&browser).id(), number.to_string());
+    }
+    assert_eq!(drained(&mut peer, &browser).number(5), 12);
+}
+
+#[test]
 fn waiting_receivers_are_served_in_order_of_arrival() {
     let bus = Bus::with_queues(&["q"]);
     let mut peers = [1, 2, 3].map(|_| bus.client());
