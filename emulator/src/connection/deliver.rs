@@ -98,6 +98,8 @@ impl ClientConnection {
             if let Some(link) = self.links.of_receiver(receiver_id) {
                 self.renew_credit(link);
             }
+            // Also one that waited for a session, which has no credit yet: it may have been granted one.
+            self.client.caller.woken.push(receiver_id);
         }
     }
 
@@ -258,3 +260,6 @@ impl ClientConnection {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
