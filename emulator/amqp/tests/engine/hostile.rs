@@ -110,6 +110,7 @@ fn serve(peer: &mut Peer, choice: u32) {
                 _ => peer.connection.settle(link, delivery, outcome),
             },
             Event::Opened(_)
+            | Event::TransferDropped { .. }
             | Event::Detached { .. }
             | Event::Refused(_)
             | Event::Closed { .. } => {}

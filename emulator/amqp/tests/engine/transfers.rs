@@ -102,6 +102,7 @@ fn an_oversized_message_is_reported_with_its_size() {
             size,
             limit,
             head,
+            transaction: None,
         } = peer.event()
         else {
             panic!("no such event");
@@ -111,7 +112,7 @@ fn an_oversized_message_is_reported_with_its_size() {
             (delivery.0, settled, size, limit),
             (number, pre, bytes, 1000)
         );
-        assert_eq!(head, vec![0; bytes as usize]);
+        assert_eq!(*head, *vec![0; bytes as usize]);
     }
     assert!(peer.frames().is_empty());
 }
