@@ -25,6 +25,7 @@ use crate::event::Event;
 use crate::ids::LinkId;
 use crate::link::{Link, Side};
 use crate::output::Output;
+use crate::session::Session;
 
 pub use deliver::Delivery;
 
@@ -178,19 +179,18 @@ impl Connection {
 
     /// Returns how many more deliveries may be sent now, by the link's credit and the session's window.
     pub fn credit(&self, link: LinkId) -> u32 {
-        let Some(session) = self.sessions.of(link) else {
-            return 0;
-        };
-        if session.backlog.is_some() {
-            return 0;
-        }
-        match session.get(link) {
-            Some(found) if found.is_attached() => match &found.side {
-                Side::Outgoing(outgoing) => outgoing.credit.min(session.remote_window),
-                Side::Incoming(_) => 0,
-            },
+        match self.sessions.of(link) {
+            Some(session) if session.backlog.is_none() => {
+                credit_of(session, link).min(session.remote_window)
+            }
             _ => 0,
         }
+    }
+
+    /// Returns the link's credit, also if the session's window is closed. An event reports the credit when the window opens.
+    pub fn link_credit(&self, link: LinkId) -> u32 {
+        let session = self.sessions.of(link);
+        session.map_or(0, |session| credit_of(session, link))
     }
 
     /// Returns how many bytes of messages can be sent at once if `deliveries` messages are delivered, the last of which may
@@ -219,6 +219,16 @@ impl Connection {
             credit: outgoing.credit,
             drain: outgoing.drain,
         })
+    }
+}
+
+fn credit_of(session: &Session, link: LinkId) -> u32 {
+    match session.get(link) {
+        Some(found) if found.is_attached() => match &found.side {
+            Side::Outgoing(outgoing) => outgoing.credit,
+            Side::Incoming(_) => 0,
+        },
+        _ => 0,
     }
 }
 

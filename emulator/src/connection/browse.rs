@@ -213,6 +213,7 @@ impl ClientConnection {
             return false;
         };
         let credit = self.engine.credit(link) as usize;
+        let granted = self.engine.link_credit(link) as usize;
         let mut missing = MissingBodies::default();
         let mut seen = match &browser.view {
             View::Copies(from, _) if credit > 0 => {
@@ -253,7 +254,9 @@ impl ClientConnection {
         let ahead = namespace.clock.ahead();
         let settled = browser.settled;
         let nothing_more = is_end && active.len() == fitting;
-        let drained = nothing_more && std::mem::take(&mut browser.drain);
+        // While the session's window is closed nothing was looked at.
+        let is_done = nothing_more && credit > 0 || fitting == granted;
+        let drained = is_done && std::mem::take(&mut browser.drain);
         let places = seen.iter_mut().enumerate();
         let whole = places.filter(|(at, _)| shown.binary_search(at).is_ok());
         missing.fill(whole.map(|(_, seen)| &mut seen.message));

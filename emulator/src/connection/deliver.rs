@@ -51,7 +51,7 @@ impl ClientConnection {
                 self.client.caller.woken.push(receiver_id);
             }
             Some(Link::Browser(_)) => self.drain_browser(link, drain),
-            _ => self.send_waiting(link),
+            _ => self.send_on_credit(link, drain),
         }
     }
 
@@ -98,6 +98,8 @@ impl ClientConnection {
             if let Some(link) = self.links.of_receiver(receiver_id) {
                 self.renew_credit(link);
             }
+            // Also one that waited for a session, which has no credit yet: it may have been granted one.
+            self.client.caller.woken.push(receiver_id);
         }
     }
 
@@ -140,11 +142,33 @@ impl ClientConnection {
                 return;
             }
             let max = self.engine.credit(link).min(TAKE);
+            if max == 0 && self.return_withheld(link) {
+                return;
+            }
             if max == 0 || !self.take_batch(link, max) {
                 break;
             }
         }
         self.finish_drain(link);
+    }
+
+    /// Gives other receivers the messages that a closed session window keeps from this one; returns whether there are any.
+    /// The engine reports the link's credit again when the window opens.
+    fn return_withheld(&mut self, link: LinkId) -> bool {
+        let (Some(namespace), Some(Link::Receiver(receiver))) =
+            (&self.client.namespace, self.links.get(link))
+        else {
+            return false;
+        };
+        let (kind, receiver_id) = (receiver.kind, receiver.receiver_id);
+        let is_withheld = self.engine.link_credit(link) > 0
+            && namespace.read(&receiver.entity, |entity| {
+                !entity.is_drained(kind, receiver_id)
+            });
+        if is_withheld {
+            self.set_credit(receiver_id, 0);
+        }
+        is_withheld
     }
 
     /// Takes up to `max` messages under one lock and writes them; returns whether more are reserved.
@@ -236,3 +260,6 @@ impl ClientConnection {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,11 +27,16 @@ pub(crate) struct Identifiers {
 }
 
 impl ClientConnection {
-    /// Switches to the client of an event's link. Commits the collected work of other clients first.
+    /// Switches to the client of a new event's link, as [`Self::act_again_for`] does.
     pub(crate) fn act_for(&mut self, event: &Event, work: &mut Work) {
         if let Event::Attach { link, attach } = event {
             self.identify(*link, attach);
         }
+        self.act_again_for(event, work);
+    }
+
+    /// Switches to the client of an event's link. Commits the collected work of other clients first.
+    pub(crate) fn act_again_for(&mut self, event: &Event, work: &mut Work) {
         let link = match event {
             Event::Transfer(transfer) => transfer.link,
             Event::Settle(settlement) => settlement.link,

@@ -123,7 +123,8 @@ impl ClientConnection {
                 // own.
                 let own = self.client.caller.client;
                 let named = self.requested_by(request);
-                if let Some(link) = named.and_then(|id| self.links.of_receiver(id)) {
+                let named = named.and_then(|id| self.links.of_receiver(id));
+                if let Some(link) = named.or_else(|| self.session_receiver(entity, request)) {
                     self.act_as(link);
                 }
                 let performed = self.manage(requests, (entity, *kind), request, transaction);
@@ -342,7 +343,19 @@ impl ClientConnection {
         }
     }
 
-    pub(crate) fn send_waiting(&mut self, link: LinkId) {
+    /// Sends the replies that wait for credit, and answers a drain. If the session's window delays some, the engine reports the
+    /// credit and the drain again when it opens.
+    pub(crate) fn send_on_credit(&mut self, link: LinkId, drain: bool) {
+        self.send_waiting(link);
+        if let Some(Link::Replies(replies)) = self.links.get(link)
+            && drain
+            && (replies.waiting.is_empty() || self.engine.link_credit(link) == 0)
+        {
+            self.engine.drained(link);
+        }
+    }
+
+    fn send_waiting(&mut self, link: LinkId) {
         self.memory.mark_replies_changed();
         let Some(Link::Replies(replies)) = self.links.get_mut(link) else {
             return;

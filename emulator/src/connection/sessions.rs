@@ -101,10 +101,13 @@ impl ClientConnection {
             .saturating_add(EPOCH_TICKS)
     }
 
-    /// Returns the receiver that a request to `$management` names; for an unknown name the connection itself, which holds no
-    /// session.
+    /// Returns the receiver that a request to `$management` names, which may be empty (wire.md §10.26); for an unknown name
+    /// the connection itself, which holds no session.
     pub(crate) fn requested_by(&self, request: &Request) -> Option<ReceiverId> {
         let name = request.property(ASSOCIATED_LINK)?;
+        if name.is_empty() {
+            return None;
+        }
         let named = self.links.values().find_map(|link| {
             let Link::Receiver(receiver) = link else {
                 return None;
@@ -112,6 +115,21 @@ impl ClientConnection {
             (*receiver.name == *name).then_some(receiver.receiver_id)
         });
         Some(named.unwrap_or_else(|| self.client.id.receiver_id(0)))
+    }
+
+    /// Returns this connection's receiver that holds the session in a request to `$management`, which need not name it (wire.md
+    /// §10a.10).
+    pub(crate) fn session_receiver(
+        &self,
+        entity: &SharedEntity,
+        request: &Request,
+    ) -> Option<LinkId> {
+        let Some(Value::String(session)) = request.field("session-id") else {
+            return None;
+        };
+        let (namespace, session) = (self.client.namespace.as_ref()?, SessionName::new(session)?);
+        let holder = namespace.read(entity, |entity| entity.session_holder(&session));
+        self.links.of_receiver(holder?)
     }
 
     /// Returns whether a request to `$management` is made for a receiver that only browses the session in it.

@@ -95,6 +95,7 @@ fn deliveries_wait_for_the_session_window_to_open() {
     peer.deliver(link, 1, true).unwrap();
     peer.deliver(link, 2, true).unwrap();
     assert_eq!(peer.connection.credit(link), 0);
+    assert_eq!(peer.connection.link_credit(link), 8);
     assert!(peer.deliver(link, 3, true).is_none());
     peer.frame(0, FLOW, &[uint(1), uint(1), uint(0), uint(0)]);
     assert!(peer.events().is_empty(), "nothing more than is in flight");

@@ -141,6 +141,7 @@ impl ClientConnection {
         }
         while let Some(delayed) = self.next_delayed(now) {
             let is_attach = matches!(delayed.event, Event::Attach { .. });
+            self.act_again_for(&delayed.event, work);
             self.resume_operation(delayed.event, delayed.fault, &delayed.affected, now, work);
             self.turn.is_answered_late |= is_attach;
         }

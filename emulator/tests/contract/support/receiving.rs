@@ -46,13 +46,23 @@ impl Peer {
     }
 
     pub(crate) fn flow(&mut self, link: &Link, credit: u32, drain: bool) {
-        let window = i32::MAX as u32;
+        self.flow_within(link, (0, i32::MAX as u32), credit, drain);
+    }
+
+    /// The same with a session window: so many transfers after the first ones.
+    pub(crate) fn flow_within(
+        &mut self,
+        link: &Link,
+        (first, window): (u32, u32),
+        credit: u32,
+        drain: bool,
+    ) {
         let count = self
             .arrived
             .get(&(link.channel, link.handle))
             .copied()
             .unwrap_or(0);
-        let mut fields = vec![uint(0), uint(window), uint(0), uint(window)];
+        let mut fields = vec![uint(first), uint(window), uint(0), uint(i32::MAX as u32)];
         fields.extend([uint(link.handle), uint(count), uint(credit)]);
         fields.extend([Value::Null, Value::Bool(drain)]);
         self.frame(link.channel, FLOW, &fields);

@@ -141,6 +141,50 @@ fn deliveries_wait_for_the_session_window() {
 }
 
 #[test]
+fn other_receivers_get_messages_that_a_closed_window_delays() {
+    let (bus, mut narrow) = filled(50, 10).with_client();
+    let delayed = narrow.receiver("q");
+    // The reply of $cbs was the first transfer.
+    narrow.flow_within(&delayed, (1, 10), 100, false);
+    let ids = |peer: &mut Peer, link: &Link, count| {
+        Vec::from_iter((0..count).map(|_| peer.receive(link).id()))
+    };
+    let numbers = |range: std::ops::Range<u32>| Vec::from_iter(range.map(|n| n.to_string()));
+    assert_eq!(ids(&mut narrow, &delayed, 10), numbers(0..10));
+    let (mut other, receiver) = bus.receiver("q");
+    other.credit(&receiver, 30);
+    assert_eq!(ids(&mut other, &receiver, 30), numbers(10..40));
+    let open = |next, window| [uint(next), uint(window), uint(0), uint(100)];
+    narrow.frame(0, FLOW, &open(11, 5));
+    assert_eq!(ids(&mut narrow, &delayed, 5), numbers(40..45));
+    // A drain is not answered while the window delays messages.
+    narrow.flow_within(&delayed, (16, 0), 20, true);
+    narrow.send_to("q", &Message::new("50"));
+    narrow.frame(0, FLOW, &open(16, 100));
+    assert_eq!(ids(&mut narrow, &delayed, 6), numbers(45..51));
+    assert_eq!(drained(&mut narrow, &delayed).number(5), 35);
+}
+
+#[test]
+fn a_browser_is_drained_when_its_credit_is_used_up() {
+    let premium = queues(r#""Tier":"premium""#, &[("q", "")]);
+    let (_bus, mut peer, sender) = Bus::configured(&premium).with_sender("q");
+    for number in 0..10 {
+        peer.send(&sender, &Message::new(&number.to_string()));
+    }
+    let browser = peer.attached(&Attach::queue_browser("q"));
+    assert_eq!(peer.drain_ids(&browser, 5), ["0", "1", "2", "3", "4"]);
+    // After the reply of $cbs and five copies. While the window delays copies, it is not drained.
+    peer.flow_within(&browser, (6, 0), 7, true);
+    peer.send(&sender, &Message::new("10"));
+    peer.flow_within(&browser, (6, 100), 7, true);
+    for number in 5..=10 {
+        assert_eq!(peer.receive(&browser).id(), number.to_string());
+    }
+    assert_eq!(drained(&mut peer, &browser).number(5), 12);
+}
+
+#[test]
 fn waiting_receivers_are_served_in_order_of_arrival() {
     let bus = Bus::with_queues(&["q"]);
     let mut peers = [1, 2, 3].map(|_| bus.client());

@@ -26,6 +26,32 @@ fn replies(name: &str, target: &str, channel: u16) -> Attach {
 }
 
 #[test]
+fn a_drain_of_replies_is_answered() {
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
+    let cbs = peer.node_without_credit("$cbs", "c");
+    assert!(peer.drain(&cbs.replies, 5).is_empty());
+    let node = peer.node_without_credit("q/$management", "r");
+    assert!(peer.drain(&node.replies, 5).is_empty());
+    for _ in 0..4 {
+        peer.send(&node.requests, &request(text("r")));
+    }
+    for count in [2, 1] {
+        assert_eq!(peer.drain(&node.replies, count).len() as u32, count);
+    }
+    // After the reply to a token and three others. While the session's window delays the rest, the link is not drained.
+    peer.flow_within(&node.replies, (4, 0), 5, true);
+    peer.send(&node.requests, &request(text("r")));
+    peer.flow_within(&node.replies, (4, 100), 5, true);
+    for _ in 0..2 {
+        peer.receive(&node.replies);
+    }
+    let end = peer.take("the end of a drain", |frame| {
+        frame.code == FLOW && frame.field(4) == &uint(node.replies.handle) && frame.flag(8)
+    });
+    assert_eq!((end.number(5), end.number(6)), (13, 0));
+}
+
+#[test]
 fn a_reply_is_routed_by_target_address_link_name_then_session() {
     let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     peer.begin(1);

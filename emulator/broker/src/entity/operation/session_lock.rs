@@ -73,6 +73,12 @@ impl Entity {
         })
     }
 
+    /// Returns the receiver that holds a session.
+    pub fn session_holder(&self, session: &SessionName) -> Option<ReceiverId> {
+        let (_, session) = self.active.sessions()?.find(session)?;
+        Some(session.lock()?.receiver)
+    }
+
     /// Returns whether a receiver other than `receiver` holds a session that may be taken over.
     pub fn is_superseded(&self, receiver: ReceiverId, session: &SessionName) -> bool {
         let found = self.active.sessions().and_then(|all| all.find(session));

@@ -133,6 +133,25 @@ fn a_delayed_attach_keeps_the_credit_granted_meanwhile() {
     assert_eq!(peer.receive_one(&receiver).id(), "1");
 }
 
+#[test]
+fn a_delayed_attach_accepts_its_session_for_its_own_client() {
+    let bus = Bus::with_sessions();
+    bus.script(&json!({"operation": "attach", "nth": 2, "effect": {"delay": {"seconds": 30}}}));
+    let mut peer = bus.client();
+    let sender = peer.attached(&Attach::sender("q").identified("sender"));
+    let attach = Attach::session("q", text("s")).identified("receiver");
+    let handle = peer.ask_to_attach(&attach);
+    peer.send(&sender, &Message::new("1").session("s"));
+    bus.http.advance(30.0);
+    peer.answer_to(&attach, handle).expect("it is attached");
+    let node = peer.node("q/$management");
+    let request = Message::request(text("r"), text(&node.reply_to), in_session("s", []))
+        .application("operation", text("com.microsoft:renew-session-lock"))
+        .application("associated-link-name", text(&attach.name));
+    let reply = peer.ask(&node, &request);
+    assert_eq!(reply.status(), 200, "{}", reply.text());
+}
+
 /// Sends these; returns which were rejected.
 fn rejected(narrowing: &Value, messages: &[Message]) -> Vec<bool> {
     let bus = Bus::with_queues(&["q"]);

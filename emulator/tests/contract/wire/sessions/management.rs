@@ -124,6 +124,28 @@ fn renewing_a_session_lock_returns_its_end_in_client_time() {
 }
 
 #[test]
+fn a_request_about_a_session_need_not_name_the_receiver_that_holds_it() {
+    let (_bus, mut peer) = Bus::with_sessions().with_client();
+    peer.attached(&Attach::sender("q").identified("sender"));
+    peer.attached(&Attach::session("q", text("s")).identified("receiver"));
+    let node = peer.node("q/$management");
+    let state = || (text("session-state"), binary(b"x"));
+    for (operation, body) in [
+        ("renew-session-lock", in_session("s", [])),
+        ("set-session-state", in_session("s", [state()])),
+        ("get-session-state", in_session("s", [])),
+    ] {
+        let reply = peer.call(&node, operation, body.clone());
+        assert_eq!(reply.status(), 200, "{operation}: {}", reply.text());
+        let nameless = Message::request(text("r"), text(&node.reply_to), body)
+            .application("operation", text(&format!("com.microsoft:{operation}")))
+            .application("associated-link-name", text(""));
+        let reply = peer.ask(&node, &nameless);
+        assert_eq!(reply.status(), 200, "{operation}: {}", reply.text());
+    }
+}
+
+#[test]
 fn a_peek_may_be_limited_to_a_session() {
     let (bus, mut peer) = Bus::with_sessions().with_client();
     send_all(&mut peer, "q", &[("1", "a"), ("2", "b"), ("3", "a")]);

@@ -1,0 +1,172 @@
+//! A connection whose client does not read.
+
+use std::io::IoSlice;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use serde_amqp::Value;
+use servicebus_broker::{EntityDescription, EntityPath, Message, Tier};
+use servicebus_test_support::frame::{
+    AMQP_HEADER, ATTACH, BEGIN, FLOW, Frame, OPEN, SASL_HEADER, performative, sasl_init, split,
+};
+use servicebus_test_support::message::Message as Sent;
+use servicebus_test_support::value::{composite, map, symbol, text, uint};
+
+use super::*;
+use crate::access::{Access, AccessOptions};
+use crate::auth::Key;
+use crate::clock::tests::put_by_hand;
+use crate::config::NamespaceConfig;
+use crate::connection_limit::ConnectionLimit;
+use crate::failures::Failures;
+use crate::listeners::Listeners;
+use crate::memory::Memory;
+use crate::namespace::{Ids, Namespace};
+use crate::namespaces::{ConnectionOrigin, Namespaces, ServerAddress};
+use crate::options::Endpoints;
+use crate::resource_state::ResourceState;
+use crate::shared::{ConnectionOptions, Shared};
+use crate::tls::{Tls, TlsOptions};
+use crate::traces::Traces;
+
+const ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+/// Longer than the lock of a session.
+const LOCK: Duration = Duration::from_secs(61);
+
+/// A namespace whose deadlines nobody watches, with the queue `q` and a session `s` that exceeds the output's limit.
+fn namespace() -> Arc<Namespace> {
+    let path = EntityPath::of_address("q").expect("it is legal");
+    let description = EntityDescription {
+        requires_session: true,
+        ..EntityDescription::default()
+    };
+    let config = NamespaceConfig {
+        queues: vec![(path.clone(), description)],
+        ..NamespaceConfig::new("one")
+    };
+    let (_, real) = put_by_hand();
+    let namespace = Namespace::new(config, real, Some(1), false, Failures::default());
+    let entity = namespace.entity(&path).expect("it is there");
+    let bytes = Sent::new("m").session("s").body(vec![0; OUTPUT_HIGH / 4]);
+    for _ in 0..8 {
+        let message = Message::parse(bytes.encode().into(), &mut Ids::new(Some(1), 1));
+        let message = message.expect("it is legal");
+        let sent = namespace.operate_as_broker(&entity, |entity, cx| entity.send(cx, message));
+        sent.expect("there is room");
+    }
+    Arc::new(namespace)
+}
+
+fn shared() -> Arc<Shared> {
+    let (_, real) = put_by_hand();
+    let options = ConnectionOptions {
+        seed: Some(1),
+        outcome_delay: false,
+        waiting_requests: 1,
+        step_timeout: LOCK,
+        tier: Tier::Standard,
+    };
+    let endpoints = Endpoints {
+        amqp: ADDRESS,
+        amqps: None,
+        http: ADDRESS,
+        https: None,
+    };
+    let place = ServerAddress::new("localhost", endpoints);
+    let traces = Traces::default();
+    let namespaces = Namespaces::new(real.clone(), Some(1), false, place, (None, false), traces);
+    Arc::new(Shared::new(
+        options,
+        real,
+        namespaces,
+        Listeners::new(Vec::new()),
+        Tls::new(TlsOptions::default(), None, Vec::new(), 0),
+        Memory::new(u64::MAX, u64::MAX),
+        ConnectionLimit::new(1),
+        Access::new(AccessOptions::default(), [], None),
+        Arc::new(ResourceState::default()),
+        None,
+    ))
+}
+
+/// The client's frames up to its session.
+fn greeting() -> Vec<u8> {
+    let key = Key::well_known();
+    let response = format!("\0{}\0{}", key.name, key.key);
+    let begin = [Value::Null, uint(0), uint(5000), uint(5000)];
+    [
+        SASL_HEADER.to_vec(),
+        sasl_init("PLAIN", response.as_bytes()),
+        AMQP_HEADER.to_vec(),
+        performative(0, OPEN, &[text("client"), text("localhost")], &[]),
+        performative(0, BEGIN, &begin, &[]),
+    ]
+    .concat()
+}
+
+/// The attach of a receiver for a session, or for the next one.
+fn attach(handle: u32, session: Value) -> Vec<u8> {
+    let mut source = vec![text("q")];
+    source.resize(7, Value::Null);
+    source.push(map([(symbol("com.microsoft:session-filter"), session)]));
+    let fields = [
+        text(&handle.to_string()),
+        uint(handle),
+        Value::Bool(true),
+        Value::Ubyte(0),
+        Value::Ubyte(1),
+        composite(0x28, source),
+        composite(0x29, []),
+    ];
+    performative(0, ATTACH, &fields, &[])
+}
+
+impl ClientConnection {
+    /// Handles what the client has written; returns the handles of the links that are attached in the output, which it reads.
+    fn attached_after(&mut self, input: &[u8]) -> Vec<u32> {
+        self.turn(&mut BytesMut::from(input), || true);
+        let mut read = Vec::new();
+        while !self.output().is_empty() {
+            let mut slices = [IoSlice::new(&[])];
+            self.output().chunks(&mut slices);
+            read.extend_from_slice(&slices[0]);
+            let count = slices[0].len();
+            self.output().advance(count);
+        }
+        let attaches = split(&read).into_iter();
+        let attaches = attaches.filter(|frame| frame.code == ATTACH);
+        attaches.map(|frame: Frame| frame.number(1)).collect()
+    }
+}
+
+#[test]
+fn a_session_granted_while_the_output_is_full_reaches_its_receiver() {
+    let namespace = namespace();
+    let mut peer = ClientConnection::new(shared(), &ConnectionOrigin::at(ADDRESS));
+    peer.client.set_namespace(Arc::clone(&namespace));
+    let credit = [
+        uint(0),
+        uint(5000),
+        uint(0),
+        uint(5000),
+        uint(0),
+        uint(0),
+        uint(100),
+    ];
+    let input = [
+        greeting(),
+        attach(0, text("s")),
+        performative(0, FLOW, &credit, &[]),
+        attach(1, Value::Null),
+    ];
+    peer.turn(&mut BytesMut::from(&input.concat()[..]), || true);
+    assert!(peer.outbound.has_postponed(), "the output is full");
+    // The lock of the session ends, which is due with the next operation.
+    let advance = namespace.clock.begin_advance(LOCK);
+    advance.step_to(advance.target);
+    peer.give_back();
+    assert_eq!(peer.attached_after(&[]), [0]);
+    assert_eq!(peer.attached_after(&[]), [1]);
+}
