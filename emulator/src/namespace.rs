@@ -13,6 +13,7 @@ use servicebus_broker::{
 };
 use tokio::sync::Notify;
 
+use crate::auth::Jwt;
 use crate::blocking;
 use crate::clock::{Alarm, NamespaceClock, RealClock};
 use crate::config::NamespaceConfig;
@@ -51,7 +52,10 @@ use refusals::Refusals;
 
 #[derive(Debug)]
 pub(crate) struct Namespace {
+    /// As declared, also where the declaration leaves `Jwt` to the address at which the emulator listens.
     pub(crate) config: NamespaceConfig,
+    /// The JSON web tokens that this process accepts. It is not stored: the next one may listen beyond loopback.
+    pub(crate) jwt: Jwt,
     pub(crate) clock: NamespaceClock,
     pub(crate) started_at: Timestamp,
     pub(crate) alarm: Alarm,
@@ -205,6 +209,7 @@ impl Namespace {
             forwarding: Mutex::default(),
             started_at: clock.now(),
             clock,
+            jwt: config.jwt.clone(),
             config,
             alarm: Alarm::default(),
             auto: AutoClock::default(),

@@ -166,6 +166,7 @@ impl Namespace {
         ask(&Policy {
             keys: &keys,
             entity_keys: &entity_keys.unwrap_or_default(),
+            jwt: &self.jwt,
             ..self.config.policy()
         })
     }

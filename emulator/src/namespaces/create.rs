@@ -131,9 +131,8 @@ impl Creation<'_> {
             Some(Address::Host(_)) | None => None,
         };
         let is_local = place.is_local(&config);
-        let jwt = config.jwt.decided(&config.keys, is_local);
-        let config = NamespaceConfig { jwt, ..config };
-        let info = place.info(&config);
+        let jwt = config.jwt.clone().decided(&config.keys, is_local);
+        let info = place.info(&config, &jwt);
         tracing::info!(namespace = %info.name, token_check = info.token_check, jwt = info.jwt, "made");
         for warning in &info.warnings {
             tracing::info!(namespace = %info.name, "{warning}");
@@ -148,6 +147,7 @@ impl Creation<'_> {
                 Namespace::open_stored(config, real, *seed, *records_messages, failures, kept)?
             }
         };
+        made.jwt = jwt;
         made.followed_messages = self.namespaces.traces.of_namespace(made.name());
         let namespace = Arc::new(made);
         if let Some(store) = namespace.store() {
