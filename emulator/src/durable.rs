@@ -424,9 +424,13 @@ impl NamespaceStore {
         self.append_row(load::CLOCK, clock.encode());
     }
 
-    /// Stores the configuration that declares the namespace.
-    pub(crate) fn append_declaration(&self, declaration: String) {
-        self.append_row(load::DECLARATION, declaration.into());
+    /// Stores the configuration that declares the namespace, without and with its entities.
+    pub(crate) fn append_declaration(&self, declaration: String, whole: String) {
+        self.append(true, |pending| {
+            let batch = &mut pending.batch;
+            batch.put(self.key(load::DECLARATION), declaration.into());
+            batch.put(self.key(load::WHOLE_DECLARATION), whole.into());
+        });
     }
 
     /// Stores the authorization rules that were added to the declared ones.

@@ -43,6 +43,7 @@ use auto::AutoClock;
 pub(crate) use auto::MAX_HOLDS;
 use clients::Clients;
 pub(crate) use clients::system_tracker;
+pub(crate) use durable::Contents;
 pub(crate) use entities::SharedEntity;
 pub(crate) use idle::{Busy, NoNext};
 pub(crate) use jms::{LinkScope, SubscriptionRequest};
@@ -179,19 +180,18 @@ impl Namespace {
         namespace
     }
 
-    /// Creates the namespace with its stored contents, if any; removes stored entities that are not declared where the
-    /// options ask for that.
+    /// Creates the namespace with its stored contents, if any.
     pub(crate) fn open_stored(
         config: NamespaceConfig,
         real: RealClock,
         seed: Option<u64>,
         records_messages: bool,
         failures: Failures,
-        (store, prunes): (NamespaceStore, bool),
+        (store, contents): (NamespaceStore, Contents),
     ) -> Result<Self, DataError> {
         let store = Some(store);
-        let namespace = Self::empty(config, real, seed, records_messages, failures, store);
-        namespace.recover(prunes)?;
+        let mut namespace = Self::empty(config, real, seed, records_messages, failures, store);
+        namespace.recover(contents)?;
         Ok(namespace)
     }
 

@@ -28,7 +28,7 @@ use crate::namespace::Namespace;
 use crate::options::Endpoints;
 use crate::traces::Traces;
 
-pub(crate) use create::{CreateError, Permit};
+pub(crate) use create::{CreateError, Creation, Permit};
 pub use servicebus_control_api::NamespaceInfo;
 
 /// All namespaces of a process.

@@ -21,6 +21,8 @@ pub(super) const RESOURCES: u8 = b'r';
 /// behind the definition.
 pub(super) const CLOCK: u8 = b'c';
 pub(super) const DECLARATION: u8 = b'd';
+/// The declaration with its entities, for resets.
+pub(super) const WHOLE_DECLARATION: u8 = b'w';
 /// Authorization rules that are not in the declaration.
 pub(super) const KEYS: u8 = b'k';
 pub(super) const ENTITY: u8 = b'e';
@@ -47,6 +49,8 @@ impl From<DamagedRow> for LoadError {
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) clock: Option<ClockState>,
+    /// The configuration that declares it, with entities; directories of earlier versions lack it.
+    pub(crate) whole_declaration: Option<String>,
     pub(crate) keys: Vec<AuthorizationRule>,
     pub(crate) entities: Vec<LoadedEntity>,
 }
@@ -134,6 +138,7 @@ impl NamespaceStore {
     ) -> Result<Loaded, LoadError> {
         let mut loaded = Loaded {
             clock: None,
+            whole_declaration: None,
             keys: Vec::new(),
             entities: Vec::new(),
         };
@@ -144,6 +149,9 @@ impl NamespaceStore {
                 let (&tag, rest) = key[prefix.len()..].split_first().ok_or(DamagedRow)?;
                 match tag {
                     CLOCK => loaded.clock = Some(ClockState::decode(row).ok_or(DamagedRow)?),
+                    WHOLE_DECLARATION => {
+                        loaded.whole_declaration = String::from_utf8(row.to_vec()).ok();
+                    }
                     KEYS => loaded.keys = read_keys(row).map_err(LoadError::Damaged)?,
                     ENTITY => {
                         let (id, key) = rest.split_first_chunk().ok_or(DamagedRow)?;

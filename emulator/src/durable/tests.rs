@@ -1,5 +1,6 @@
 #[cfg(feature = "durable")]
 mod crash;
+mod stored_namespaces;
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use super::*;
 use crate::clock::tests::put_by_hand;
 use crate::config::NamespaceConfig;
 use crate::failures::Failures;
-use crate::namespace::{Ids, Namespace};
+use crate::namespace::{Contents, Ids, Namespace};
 
 /// Rows in memory that outlive their store.
 #[derive(Debug, Default)]
@@ -150,12 +151,6 @@ impl Drop for Process {
 
 impl Process {
     pub(crate) fn start(stored: &Arc<Mutex<Stored>>) -> Self {
-        let gate = Arc::<Gate>::default();
-        let disk = Memory {
-            stored: Arc::clone(stored),
-            gate: Arc::clone(&gate),
-        };
-        let store = Store::open(Box::new(disk), "rows".into()).expect("it can be read");
         let b = (path("b"), EntityDescription::default());
         let a = EntityDescription {
             forward_to: Some(path("b")),
@@ -165,9 +160,24 @@ impl Process {
             queues: vec![(path("a"), a), b],
             ..NamespaceConfig::new("one")
         };
+        Self::open(stored, config, Contents::Declared { prunes: false })
+    }
+
+    /// Starts where the configuration does not declare the namespace.
+    fn start_undeclared(stored: &Arc<Mutex<Stored>>) -> Self {
+        Self::open(stored, NamespaceConfig::new("one"), Contents::Stored)
+    }
+
+    fn open(stored: &Arc<Mutex<Stored>>, config: NamespaceConfig, contents: Contents) -> Self {
+        let gate = Arc::<Gate>::default();
+        let disk = Memory {
+            stored: Arc::clone(stored),
+            gate: Arc::clone(&gate),
+        };
+        let store = Store::open(Box::new(disk), "rows".into()).expect("it can be read");
         let (_, real) = put_by_hand();
         let failures = Failures::default();
-        let own = (store.namespace("one"), false);
+        let own = (store.namespace("one"), contents);
         let namespace = Namespace::open_stored(config, real, Some(1), false, failures.clone(), own);
         let namespace = namespace.expect("it is whole");
         store.remove_orphans().expect("it can be read");
@@ -302,7 +312,10 @@ async fn a_removed_namespace_stores_nothing_any_more() {
 async fn a_removed_namespace_keeps_no_memory() {
     let process = Process::start(&Arc::default());
     let (_, real) = put_by_hand();
-    let own = (process.store.namespace("two"), false);
+    let own = (
+        process.store.namespace("two"),
+        Contents::Declared { prunes: false },
+    );
     let (config, failures) = (NamespaceConfig::new("two"), Failures::default());
     let namespace = Namespace::open_stored(config, real, Some(1), false, failures, own);
     let namespace = Arc::new(namespace.expect("it is new"));

@@ -8,7 +8,7 @@ use servicebus_broker::{BodyId, DamagedRow, Entity, EntityId, RowKey, SubQueue, 
 use super::definition::read_keys;
 use super::load::{
     CLOCK, DECLARATION, DEFINITION, Declared, ENTITY, KEYS, LoadError, LoadedEntity, NAMESPACE,
-    body_id,
+    WHOLE_DECLARATION, body_id,
 };
 use super::{ClockState, Disk, Table};
 use crate::config::NamespaceConfig;
@@ -93,6 +93,7 @@ impl Walk<'_> {
             }
             (&KEYS, []) => drop(read_keys(row).map_err(LoadError::Damaged)?),
             (&DECLARATION, []) => self.declaration(number, row)?,
+            (&WHOLE_DECLARATION, []) => {}
             (&ENTITY, rest) => {
                 let (id, key) = rest.split_first_chunk().ok_or(DamagedRow)?;
                 self.entity_row(EntityId(u32::from_be_bytes(*id)), key, row)?;

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use super::{Entry, Namespaces, Served};
 use crate::config::{Address, MAX_NAMESPACES, NamespaceConfig};
 use crate::listeners::Listening;
-use crate::namespace::Namespace;
+use crate::namespace::{Contents, Namespace};
 use crate::options::{DataError, StartError};
 use crate::timers;
 use crate::watchdog::watched;
@@ -62,6 +62,7 @@ impl CreateError {
 #[derive(Debug)]
 pub(crate) struct Creation<'a> {
     namespaces: &'a Namespaces,
+    contents: Contents,
     _permit: Permit,
 }
 
@@ -81,12 +82,23 @@ impl Namespaces {
     pub(crate) fn begin(&self, permit: Permit) -> Creation<'_> {
         Creation {
             namespaces: self,
+            contents: Contents::Declared {
+                prunes: self.prunes,
+            },
             _permit: permit,
         }
     }
 }
 
 impl Creation<'_> {
+    /// Creates a namespace that only the data directory has.
+    pub(crate) fn stored(self) -> Self {
+        Self {
+            contents: Contents::Stored,
+            ..self
+        }
+    }
+
     /// Returns whether a key of this name selects another namespace.
     pub(crate) fn has_key(&self, name: &str) -> bool {
         self.namespaces.served().keys.contains_key(name)
@@ -143,7 +155,7 @@ impl Creation<'_> {
             None => Namespace::new(config, real, *seed, *records_messages, failures.clone()),
             Some(store) => {
                 let failures = failures.clone();
-                let kept = (store, self.namespaces.prunes);
+                let kept = (store, self.contents);
                 Namespace::open_stored(config, real, *seed, *records_messages, failures, kept)?
             }
         };
