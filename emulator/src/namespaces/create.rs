@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 
 use super::{Entry, Namespaces, Served};
 use crate::config::{Address, MAX_NAMESPACES, NamespaceConfig};
+use crate::durable::Store;
 use crate::listeners::Listening;
 use crate::namespace::{Contents, Namespace};
 use crate::options::{DataError, StartError};
@@ -63,6 +64,7 @@ impl CreateError {
 pub(crate) struct Creation<'a> {
     namespaces: &'a Namespaces,
     contents: Contents,
+    store: Option<&'a Arc<Store>>,
     _permit: Permit,
 }
 
@@ -85,6 +87,7 @@ impl Namespaces {
             contents: Contents::Declared {
                 prunes: self.prunes,
             },
+            store: self.store.as_ref(),
             _permit: permit,
         }
     }
@@ -95,6 +98,14 @@ impl Creation<'_> {
     pub(crate) fn stored(self) -> Self {
         Self {
             contents: Contents::Stored,
+            ..self
+        }
+    }
+
+    /// Creates a namespace that ends with the process.
+    pub(crate) fn unstored(self) -> Self {
+        Self {
+            store: None,
             ..self
         }
     }
@@ -150,8 +161,7 @@ impl Creation<'_> {
             tracing::info!(namespace = %info.name, "{warning}");
         }
         let (real, failures) = (real.clone(), failures.clone());
-        let store = self.namespaces.store.as_ref();
-        let mut made = match store.map(|store| store.namespace(&config.name)) {
+        let mut made = match self.store.map(|store| store.namespace(&config.name)) {
             None => Namespace::new(config, real, *seed, *records_messages, failures.clone()),
             Some(store) => {
                 let failures = failures.clone();

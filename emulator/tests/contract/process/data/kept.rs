@@ -97,6 +97,24 @@ fn the_default_of_jwt_is_decided_at_each_start() {
     assert_eq!(jwt("accepting"), "accept");
 }
 
+/// Explorations are numbered from 1 in each process.
+#[test]
+fn a_run_of_an_exploration_ends_with_its_process() {
+    const ALL: &str = "/$emulator/v1/explorations";
+    let directory = Directory::unused();
+    for _ in 0..2 {
+        let process = directory.start();
+        let begun = (process.http()).post(
+            ALL,
+            &json!({"topology": {"queues": ["q"]}, "parties": ["worker"]}),
+        );
+        assert_eq!((begun.status, &begun.body["id"]), (201, &json!("1")));
+        let run = process.http().post(&format!("{ALL}/1/runs"), &Json::Null);
+        assert_eq!(run.status, 201, "{run:?}");
+        kill(process);
+    }
+}
+
 /// A parameter or property of a rule.
 fn typed(name: &str, type_: &str, text: &str) -> String {
     format!(
