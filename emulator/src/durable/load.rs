@@ -1,5 +1,6 @@
 //! Reads the stored namespaces and entities when an emulator starts.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
@@ -77,21 +78,37 @@ pub(super) fn body_id(key: &[u8]) -> Result<BodyId, LoadError> {
     id.ok_or_else(|| LoadError::Damaged("the number of a message's bytes".into()))
 }
 
+/// The prefix of the keys of a namespace.
+pub(super) fn prefix(number: u32) -> Vec<u8> {
+    [&[NAMESPACE][..], &number.to_be_bytes()].concat()
+}
+
 impl Store {
     /// All stored namespaces.
     pub(crate) fn declared(&self) -> Result<Vec<Declared>, LoadError> {
-        let mut all = Vec::new();
+        Ok(self.stored_namespaces()?.0)
+    }
+
+    /// All stored namespaces, and the numbers of incomplete ones, whose creation a kill has interrupted: the declaration is
+    /// written last.
+    pub(super) fn stored_namespaces(&self) -> Result<(Vec<Declared>, BTreeSet<u32>), LoadError> {
+        let (mut all, mut incomplete) = (Vec::new(), BTreeSet::new());
         self.read_disk(|disk| {
             disk.read(Table::Rows, &[NAMESPACE], &mut |key, row| {
                 let rest = key.get(1..).and_then(|key| key.split_first_chunk());
-                if let Some((number, &[DECLARATION])) = rest {
-                    let number = u32::from_be_bytes(*number);
+                let (number, rest) = rest.ok_or(DamagedRow)?;
+                let number = u32::from_be_bytes(*number);
+                incomplete.insert(number);
+                if *rest == [DECLARATION] {
                     all.push(Declared::read(number, row).ok_or(DamagedRow)?);
                 }
                 Ok(())
             })
         })?;
-        Ok(all)
+        for own in &all {
+            incomplete.remove(&own.number);
+        }
+        Ok((all, incomplete))
     }
 
     /// The row of [`Store::append_resources`].

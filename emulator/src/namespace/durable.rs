@@ -148,8 +148,10 @@ impl Namespace {
             Contents::Declared { prunes } => self.apply_declaration(prunes)?,
             Contents::Stored => self.restore_declaration(loaded.whole_declaration),
         }
+        self.check_tier()?;
+        // Last: without it the next start removes a namespace whose creation was interrupted.
         self.append_declaration();
-        self.check_tier()
+        Ok(())
     }
 
     fn append_declaration(&self) {

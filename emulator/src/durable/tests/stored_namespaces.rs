@@ -1,6 +1,17 @@
-//! Namespaces in a data directory: which entities a reset restores.
+//! Namespaces in a data directory: which entities a reset restores, and what a kill leaves of their creation and removal.
 
 use super::*;
+
+type StoredRows = BTreeMap<Vec<u8>, Bytes>;
+
+/// The number of entities of the namespace of this number, and whether its declaration is stored.
+fn stored_parts(rows: &StoredRows, number: u32) -> (usize, bool) {
+    let prefix = load::prefix(number);
+    let keys = || rows.keys().filter_map(|key| key.strip_prefix(&prefix[..]));
+    let is_definition = |key: &&[u8]| key[0] == load::ENTITY && key[5..] == [load::DEFINITION];
+    let count = keys().filter(is_definition).count();
+    (count, keys().any(|key| key == [load::DECLARATION]))
+}
 
 impl Process {
     fn entities(&self) -> Vec<String> {
@@ -13,6 +24,34 @@ impl Process {
         let path = path(name);
         let made = (self.namespace).create(EntityKind::Queue, &path, description, Vec::new());
         made.expect("its name is free");
+    }
+
+    /// Creates the namespace `two` with the queues `x` and `y`.
+    fn create_namespace(&self) -> Namespace {
+        let queue = |name| (path(name), EntityDescription::default());
+        let config = NamespaceConfig {
+            queues: vec![queue("x"), queue("y")],
+            ..NamespaceConfig::new("two")
+        };
+        let (_, real) = put_by_hand();
+        let own = self.store.namespace("two");
+        let own = (own, Contents::Declared { prunes: false });
+        let made = Namespace::open_stored(config, real, Some(1), false, self.failures.clone(), own);
+        made.expect("it is new")
+    }
+
+    /// Commits wherever the writer thread could; returns the rows after each of these commits.
+    fn commit_everywhere(&self, stored: &Arc<Mutex<Stored>>) -> Arc<Mutex<Vec<StoredRows>>> {
+        let seen = Arc::<Mutex<Vec<_>>>::default();
+        let (stored, all) = (Arc::clone(stored), Arc::clone(&seen));
+        *self.store.between.lock() = Some(Box::new(move |store| {
+            let mut disk = store.disk.lock();
+            let (batch, _) = store.take_batch();
+            let written = disk.as_deref_mut().map(|disk| disk.write(batch));
+            assert_eq!(written, Some(Ok(())));
+            all.lock().push(stored.lock().rows.clone());
+        }));
+        seen
     }
 }
 
@@ -49,4 +88,48 @@ async fn a_reset_keeps_the_entities_of_a_directory_without_declared_ones() {
     process.namespace.reset();
     assert_eq!(process.entities(), ["a", "b", "made"]);
     assert_eq!(process.active("made"), 0);
+}
+
+#[tokio::test]
+async fn a_kill_leaves_a_removed_namespace_whole_or_not_at_all() {
+    let stored = Arc::<Mutex<Stored>>::default();
+    let process = Process::start(&stored);
+    process.send("a");
+    process.flush().await;
+    let seen = process.commit_everywhere(&stored);
+    process.namespace.end();
+    process.flush().await;
+    for rows in &*seen.lock() {
+        let parts = stored_parts(rows, 1);
+        assert!([(2, true), (0, false)].contains(&parts), "{parts:?}");
+    }
+    assert_eq!(stored.lock().rows.len(), 0);
+    assert_eq!(stored.lock().bodies.len(), 0);
+}
+
+#[tokio::test]
+async fn a_namespace_whose_creation_was_interrupted_is_removed_at_the_next_start() {
+    let stored = Arc::<Mutex<Stored>>::default();
+    let process = Process::start(&stored);
+    process.flush().await;
+    let seen = process.commit_everywhere(&stored);
+    drop(process.create_namespace());
+    drop(process);
+    let mut interrupted = None;
+    for rows in &*seen.lock() {
+        match stored_parts(rows, 2) {
+            (1, false) => interrupted = Some(rows.clone()),
+            parts => assert!(
+                [(0, false), (2, false), (2, true)].contains(&parts),
+                "{parts:?}"
+            ),
+        }
+    }
+    stored.lock().rows = interrupted.expect("a kill can come between two entities");
+    let process = Process::start(&stored);
+    let again = process.create_namespace();
+    assert_eq!(again.entities().len(), 2);
+    process.flush().await;
+    assert_eq!(stored_parts(&stored.lock().rows, 2), (0, false));
+    assert_eq!(stored_parts(&stored.lock().rows, 3), (2, true));
 }
