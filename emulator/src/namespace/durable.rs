@@ -47,7 +47,7 @@ impl Namespace {
         };
         let definition =
             |entity: &Entity| shared.metadata(|metadata| Definition::row(entity, metadata));
-        store.append_changes(entity, || self.clock.stored_state(), definition);
+        store.append_changes(entity, || self.stored_clock(), definition);
     }
 
     pub(crate) fn store(&self) -> Option<&NamespaceStore> {
@@ -109,10 +109,17 @@ impl Namespace {
         }
     }
 
+    fn stored_clock(&self) -> ClockState {
+        ClockState {
+            is_automatic: self.auto.is_on(),
+            ..self.clock.stored_state()
+        }
+    }
+
     /// Appends the clock, for which a client waits.
     pub(crate) fn append_clock(&self) {
         if let Some(store) = &self.store {
-            store.append_clock(&self.clock.stored_state());
+            store.append_clock(&self.stored_clock());
         }
     }
 
@@ -181,6 +188,9 @@ impl Namespace {
     }
 
     fn restore_clock(&self, stored: ClockState) {
+        if stored.is_automatic {
+            self.auto.switch(true);
+        }
         let back = self.clock.restore(stored);
         if back > 0 {
             tracing::warn!(

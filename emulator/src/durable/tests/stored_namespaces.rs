@@ -1,4 +1,5 @@
-//! Namespaces in a data directory: which entities a reset restores, and what a kill leaves of their creation and removal.
+//! Namespaces in a data directory: which entities a reset restores, what a kill leaves of their creation and removal, and whether
+//! their clocks step automatically.
 
 use super::*;
 
@@ -132,4 +133,23 @@ async fn a_namespace_whose_creation_was_interrupted_is_removed_at_the_next_start
     process.flush().await;
     assert_eq!(stored_parts(&stored.lock().rows, 2), (0, false));
     assert_eq!(stored_parts(&stored.lock().rows, 3), (2, true));
+}
+
+#[tokio::test]
+async fn an_automatic_clock_is_automatic_after_a_restart_until_it_is_frozen() {
+    let stored = Arc::default();
+    let state = |process: &Process| {
+        let namespace = &process.namespace;
+        (namespace.clock.read().frozen, namespace.auto.is_on())
+    };
+    let process = Process::start(&stored);
+    process.namespace.automate_clock().await;
+    process.flush().await;
+    drop(process);
+    let process = Process::start(&stored);
+    assert_eq!(state(&process), (true, true));
+    process.namespace.freeze().await;
+    process.flush().await;
+    drop(process);
+    assert_eq!(state(&Process::start(&stored)), (true, false));
 }
