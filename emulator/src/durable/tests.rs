@@ -346,9 +346,14 @@ async fn entities_bound_to_links_are_removed_at_the_next_start() {
         made.expect("it was not there");
     };
     let temporary = "temporary-queue-0123456789abcdef0123456789abcdef";
+    let of_administrator = "temporary-queue-00000000000000000000000000000000";
     make(EntityKind::Topic, "t", None);
     make(EntityKind::Queue, temporary, None);
-    make(EntityKind::Queue, "temporary-queue-1", None);
+    let entity = process.namespace.entity(&path(temporary));
+    let entity = entity.expect("it was made");
+    entity.metadata(|metadata| metadata.is_temporary = true);
+    process.namespace.append_metadata(&entity);
+    make(EntityKind::Queue, of_administrator, None);
     let durable = "t/subscriptions/s$client$D";
     let volatile = "t/subscriptions/s$client$ND";
     make(EntityKind::Subscription, durable, Some(client(true)));
@@ -358,7 +363,7 @@ async fn entities_bound_to_links_are_removed_at_the_next_start() {
     let process = Process::start(&stored);
     let is_there = |name| process.namespace.entity(&path(name)).is_some();
     assert_eq!(
-        [temporary, volatile, "temporary-queue-1", durable].map(is_there),
+        [temporary, volatile, of_administrator, durable].map(is_there),
         [false, false, true, true]
     );
     let own = process.at(durable, |entity, _| entity.description().client.clone());
