@@ -19,7 +19,8 @@ const AUTOMATIC: u8 = 2;
 impl ClockState {
     pub(super) fn encode(&self) -> Vec<u8> {
         let frozen = u8::from(self.frozen_at.is_some()) * FROZEN;
-        let flags = [frozen | u8::from(self.is_automatic) * AUTOMATIC];
+        let automatic = u8::from(self.is_automatic) * AUTOMATIC;
+        let flags = [frozen | automatic];
         let numbers = [self.offset, self.frozen_at.unwrap_or(0), self.now].map(i64::to_be_bytes);
         [&flags[..], numbers.as_flattened()].concat()
     }
