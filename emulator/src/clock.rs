@@ -247,7 +247,8 @@ impl NamespaceClock {
         };
     }
 
-    /// Returns the state from which [`NamespaceClock::restore`] continues in another process.
+    /// Returns the state from which [`NamespaceClock::restore`] continues in another process. Its namespace knows whether it steps
+    /// automatically.
     pub(crate) fn stored_state(&self) -> ClockState {
         let state = self.state();
         let frozen_at = state.frozen_at.filter(|_| !state.flows_after);
@@ -257,6 +258,7 @@ impl NamespaceClock {
                 false => state.offset,
             },
             frozen_at: frozen_at.map(Timestamp::as_millis),
+            is_automatic: false,
             now: self.reading(&state).now.as_millis(),
         }
     }

@@ -245,9 +245,13 @@ impl Store {
             #[cfg(test)]
             between: Mutex::default(),
         });
-        let declared = store.declared()?;
+        let (declared, incomplete) = store.stored_namespaces()?;
         let mut numbers = store.namespaces.lock();
-        numbers.last = declared.iter().map(|own| own.number).max().unwrap_or(0);
+        let used = declared.iter().map(|own| &own.number).chain(&incomplete);
+        numbers.last = used.max().copied().unwrap_or(0);
+        for number in incomplete {
+            store.pending.lock().batch.remove(load::prefix(number));
+        }
         let stored = declared.into_iter();
         numbers.stored = stored
             .map(|own| (own.name.to_ascii_lowercase(), own.number))
@@ -377,14 +381,20 @@ impl NamespaceStore {
         let clock = (self.key(load::CLOCK), clock().encode());
         let entity_key = self.entity_key(id);
         let is_awaited = changes.is_awaited || changes.deleted;
-        self.append(is_awaited, |pending| {
+        self.store.append(is_awaited, |pending| {
+            let is_removed = pending.removed.contains(&self.number);
             let Pending { batch, counts, .. } = pending;
             counts.follow(&mut changes, |change| match change {
+                // No row would refer to it.
+                BodyChange::Write(..) if is_removed => {}
                 BodyChange::Write(body, bytes) => drop(batch.bodies.insert(body, Some(bytes))),
                 // Its removal was appended by this unit of work.
                 BodyChange::Stay(body) => drop(batch.bodies.remove(&body)),
                 BodyChange::Remove(body) => drop(batch.bodies.insert(body, None)),
             });
+            if is_removed {
+                return batch.remove(self.prefix());
+            }
             let cached = changes.gained.into_iter().filter_map(|gained| {
                 Some(CachedBody {
                     namespace: self.number,
@@ -411,7 +421,8 @@ impl NamespaceStore {
         });
     }
 
-    /// Removes the rows of the namespace for good: requests that found it before may still change it.
+    /// Removes the rows of the namespace for good: requests that found it before may still change it. The bodies of its messages
+    /// are removed with its entities, or by [`Store::remove_orphans`] at the next start.
     pub(crate) fn remove_namespace(&self) {
         self.stop_serving();
         self.append(true, |pending| {
@@ -424,9 +435,13 @@ impl NamespaceStore {
         self.append_row(load::CLOCK, clock.encode());
     }
 
-    /// Stores the configuration that declares the namespace.
-    pub(crate) fn append_declaration(&self, declaration: String) {
-        self.append_row(load::DECLARATION, declaration.into());
+    /// Stores the configuration that declares the namespace, without and with its entities.
+    pub(crate) fn append_declaration(&self, declaration: String, whole: String) {
+        self.append(true, |pending| {
+            let batch = &mut pending.batch;
+            batch.put(self.key(load::DECLARATION), declaration.into());
+            batch.put(self.key(load::WHOLE_DECLARATION), whole.into());
+        });
     }
 
     /// Stores the authorization rules that were added to the declared ones.
@@ -453,7 +468,7 @@ impl NamespaceStore {
     }
 
     fn prefix(&self) -> Vec<u8> {
-        [&[load::NAMESPACE][..], &self.number.to_be_bytes()].concat()
+        load::prefix(self.number)
     }
 
     fn key(&self, tag: u8) -> Vec<u8> {

@@ -336,7 +336,7 @@ fn open_stored_namespaces(control: &Control, shared: &Shared) -> Result<(), Star
         }
         let (name, tier) = (&kept.name, shared.options.tier);
         let read = NamespaceConfig::parse_as(name, &kept.text, tier, &|_| false);
-        let created = control.create(read.map_err(|error| damaged(error.to_string()))?);
+        let created = control.open_stored(read.map_err(|error| damaged(error.to_string()))?);
         created.map_err(only_stored)?;
     }
     let orphans = store.remove_orphans();

@@ -46,6 +46,7 @@ use tokio::sync::Semaphore;
 use crate::admin::{self, Admin};
 use crate::config::NamespaceConfig;
 use crate::listeners::{Listening, Until};
+use crate::namespaces::Creation;
 use crate::options::StartError;
 use crate::rest::{MessagesApi, Route};
 use crate::shared::Shared;
@@ -142,6 +143,19 @@ impl Control {
 
     /// Creates a namespace from a checked configuration.
     pub(crate) fn create(&self, config: NamespaceConfig) -> Result<(), StartError> {
+        self.finish(config, |creation| creation)
+    }
+
+    /// Creates a namespace that only the data directory has, with its checked declaration.
+    pub(crate) fn open_stored(&self, config: NamespaceConfig) -> Result<(), StartError> {
+        self.finish(config, |creation| creation.stored())
+    }
+
+    fn finish(
+        &self,
+        config: NamespaceConfig,
+        prepare: impl FnOnce(Creation<'_>) -> Creation<'_>,
+    ) -> Result<(), StartError> {
         let name = config.name.clone();
         let namespaces = &self.shared.namespaces;
         let permit = namespaces.free_permit();
@@ -149,7 +163,7 @@ impl Control {
             namespace: name.clone(),
             reason: "another one is being made".into(),
         })?;
-        let creation = namespaces.begin(permit);
+        let creation = prepare(namespaces.begin(permit));
         let created = creation.finish(config, |address| self.listen(address));
         created.map(drop).map_err(|error| error.at_start(name))
     }

@@ -13,6 +13,7 @@ use servicebus_broker::{
 };
 use tokio::sync::Notify;
 
+use crate::auth::Jwt;
 use crate::blocking;
 use crate::clock::{Alarm, NamespaceClock, RealClock};
 use crate::config::NamespaceConfig;
@@ -42,6 +43,7 @@ use auto::AutoClock;
 pub(crate) use auto::MAX_HOLDS;
 use clients::Clients;
 pub(crate) use clients::system_tracker;
+pub(crate) use durable::Contents;
 pub(crate) use entities::SharedEntity;
 pub(crate) use idle::{Busy, NoNext};
 pub(crate) use jms::{LinkScope, SubscriptionRequest};
@@ -51,7 +53,10 @@ use refusals::Refusals;
 
 #[derive(Debug)]
 pub(crate) struct Namespace {
+    /// As declared, also where the declaration leaves `Jwt` to the address at which the emulator listens.
     pub(crate) config: NamespaceConfig,
+    /// The JSON web tokens that this process accepts. It is not stored: the next one may listen beyond loopback.
+    pub(crate) jwt: Jwt,
     pub(crate) clock: NamespaceClock,
     pub(crate) started_at: Timestamp,
     pub(crate) alarm: Alarm,
@@ -175,19 +180,18 @@ impl Namespace {
         namespace
     }
 
-    /// Creates the namespace with its stored contents, if any; removes stored entities that are not declared where the
-    /// options ask for that.
+    /// Creates the namespace with its stored contents, if any.
     pub(crate) fn open_stored(
         config: NamespaceConfig,
         real: RealClock,
         seed: Option<u64>,
         records_messages: bool,
         failures: Failures,
-        (store, prunes): (NamespaceStore, bool),
+        (store, contents): (NamespaceStore, Contents),
     ) -> Result<Self, DataError> {
         let store = Some(store);
-        let namespace = Self::empty(config, real, seed, records_messages, failures, store);
-        namespace.recover(prunes)?;
+        let mut namespace = Self::empty(config, real, seed, records_messages, failures, store);
+        namespace.recover(contents)?;
         Ok(namespace)
     }
 
@@ -205,6 +209,7 @@ impl Namespace {
             forwarding: Mutex::default(),
             started_at: clock.now(),
             clock,
+            jwt: config.jwt.clone(),
             config,
             alarm: Alarm::default(),
             auto: AutoClock::default(),

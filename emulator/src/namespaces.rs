@@ -28,7 +28,7 @@ use crate::namespace::Namespace;
 use crate::options::Endpoints;
 use crate::traces::Traces;
 
-pub(crate) use create::{CreateError, Permit};
+pub(crate) use create::{CreateError, Creation, Permit};
 pub use servicebus_control_api::NamespaceInfo;
 
 /// All namespaces of a process.
@@ -267,8 +267,8 @@ impl ServerAddress {
         secure.to_string()
     }
 
-    /// Returns the connection strings of a namespace.
-    pub(crate) fn info(&self, namespace: &NamespaceConfig) -> NamespaceInfo {
+    /// Returns the connection strings of a namespace, which accepts the JSON web tokens of `jwt`.
+    pub(crate) fn info(&self, namespace: &NamespaceConfig, jwt: &Jwt) -> NamespaceInfo {
         let well_known = Key::well_known();
         let key = namespace.keys.first().unwrap_or(&well_known);
         let http = Some(self.endpoints.http.port());
@@ -278,12 +278,16 @@ impl ServerAddress {
             tls_connection_string: self.tls_connection_string(namespace, key),
             admin_connection_string: self.string(namespace, key, http),
             token_check: word(&words::TOKEN_CHECK, &namespace.token_check).to_owned(),
-            jwt: namespace.jwt.word().unwrap_or("refuse").to_owned(),
-            warnings: self.warnings(namespace),
+            jwt: jwt.word().unwrap_or("refuse").to_owned(),
+            warnings: match jwt {
+                Jwt::Accept => self.warnings(namespace),
+                Jwt::Unset | Jwt::Issued | Jwt::Refuse | Jwt::Check(_) => Vec::new(),
+            },
         }
     }
 
-    /// Returns warnings about rights that unsigned JSON web tokens get and that the configuration may not have meant.
+    /// Returns warnings about rights that unsigned JSON web tokens get, if they are accepted, and that the configuration may
+    /// not have meant.
     fn warnings(&self, namespace: &NamespaceConfig) -> Vec<String> {
         let is_checked = namespace.token_check == TokenCheck::Signature;
         let mut keys = namespace.keys.iter().filter(|_| is_checked);
@@ -298,10 +302,7 @@ impl ServerAddress {
             "\"Jwt\" is \"accept\": every client that reaches the emulator has every right with an unsigned JSON web token"
                 .to_owned()
         });
-        let warnings = remote.into_iter().chain(lesser);
-        warnings
-            .filter(|_| matches!(namespace.jwt, Jwt::Accept))
-            .collect()
+        remote.into_iter().chain(lesser).collect()
     }
 }
 

@@ -30,7 +30,10 @@ impl Batch {
 
     pub(super) fn remove(&mut self, prefix: Vec<u8>) {
         remove_prefix(&mut self.rows, &prefix);
-        self.removed.push(prefix);
+        // Each entity of a removed namespace removes the namespace again.
+        if self.removed.last() != Some(&prefix) {
+            self.removed.push(prefix);
+        }
     }
 }
 

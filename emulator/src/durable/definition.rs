@@ -52,6 +52,9 @@ struct Row {
     /// The JMS client of a client-affine subscription.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     client: Option<Client>,
+    /// Whether it is deleted with its link.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    temporary: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -113,6 +116,7 @@ impl Definition {
                 .collect(),
             keys: given.authorization_rules.iter().map(KeyPair::of).collect(),
             client: entity.description().client.as_deref().cloned().map(Client),
+            temporary: metadata.is_temporary,
         };
         // Maps with other keys than texts cannot be written as JSON; there are none.
         serde_json::to_vec(&row).unwrap_or_default()
@@ -152,6 +156,7 @@ impl Definition {
         let at = Timestamp::from_millis;
         let mut metadata =
             EntityMetadata::of_times(at(created_at), at(changed_at), used_before.map(at));
+        metadata.is_temporary = row.temporary;
         metadata.set_admin_metadata(AdminMetadata {
             targets: targets.collect(),
             authorization_rules: row.keys.into_iter().map(KeyPair::read).collect(),

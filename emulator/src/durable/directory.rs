@@ -148,8 +148,37 @@ pub(super) fn cannot_use(directory: &Path, source: io::Error) -> DataError {
     }
 }
 
+/// Opens and locks the file at a path. While it is opened, the process that has the directory may replace it by a smaller copy and
+/// end: the lock of the replaced file then protects nothing.
+pub(super) fn open_locked(
+    path: &Path,
+    directory: &Path,
+    open: impl Fn(&Path) -> io::Result<File>,
+) -> Result<File, DataError> {
+    loop {
+        let file = open(path).map_err(|source| cannot_use(directory, source))?;
+        lock(&file, directory)?;
+        if is_at(&file, path).map_err(|source| cannot_use(directory, source))? {
+            return Ok(file);
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+    let [own, there] = [file.metadata()?, fs::metadata(path)?].map(|own| (own.dev(), own.ino()));
+    Ok(own == there)
+}
+
+/// An open file cannot be replaced there.
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(true)
+}
+
 /// Locks the file against other processes for as long as it is open.
-pub(super) fn lock(file: &File, directory: &Path) -> Result<(), DataError> {
+fn lock(file: &File, directory: &Path) -> Result<(), DataError> {
     file.try_lock().map_err(|error| match error {
         TryLockError::WouldBlock => DataError::InUse(directory.to_owned()),
         TryLockError::Error(source) => cannot_use(directory, source),
@@ -224,6 +253,32 @@ mod tests {
 
     use super::super::open;
     use super::*;
+
+    /// The process that has the directory shrinks the database and ends, after the other one has opened it.
+    #[cfg(unix)]
+    #[test]
+    fn a_file_replaced_while_it_is_opened_is_opened_again() {
+        use std::io::Read as _;
+
+        let temporary = TemporaryDirectory::unused();
+        let directory = &temporary.0;
+        fs::create_dir(directory).expect("it can be made");
+        let [path, copy] = [STORE_FILE, COPY_FILE].map(|name| directory.join(name));
+        fs::write(&path, "replaced").expect("it can be written");
+        fs::write(&copy, "present").expect("it can be written");
+        let open = |path: &Path| {
+            let file = open_file(path);
+            // There is nothing to rename the second time.
+            let _ = fs::rename(&copy, path);
+            file
+        };
+        let mut file = open_locked(&path, directory, open).expect("it is free");
+        let mut text = String::new();
+        file.read_to_string(&mut text).expect("it can be read");
+        assert_eq!(text, "present");
+        let used = open_locked(&path, directory, open_file);
+        assert!(matches!(used, Err(DataError::InUse(_))), "{used:?}");
+    }
 
     #[test]
     fn an_empty_store_of_a_killed_start_can_be_opened() {

@@ -16,7 +16,7 @@ use super::backend::{FileBackend, ReserveFile, RetryWhenFull};
 use super::batch::end_of;
 use super::directory::{
     COPY_FILE, FORMAT_FILE, JOURNAL_FILE, NeedsSpace, STORE_FILE, VERSION, cannot_use,
-    check_lengths, create_store, lock, open_error, open_file, read_version, space_for,
+    check_lengths, create_store, open_error, open_file, open_locked, read_version, space_for,
     sync_directory, write_version,
 };
 use super::journal::{CHECKPOINT_ROWS, CHECKPOINT_SIZE, Journal, Start};
@@ -71,8 +71,7 @@ pub(super) fn open_rows(directory: &Path, sync: Sync) -> Result<(RowFile, PathBu
     let path = directory.join(STORE_FILE);
     let version = read_version(directory, &path)?;
     let is_new = version.is_none() && create_store(directory, sync)?;
-    let file = open_file(&path).map_err(cannot_use)?;
-    lock(&file, directory)?;
+    let file = open_locked(&path, directory, open_file)?;
     check_lengths(directory, version)?;
     let journal = open_file(&directory.join(JOURNAL_FILE)).map_err(cannot_use)?;
     let space = DiskSpace::new(Box::new(ReserveFile(directory.join(RESERVE))));

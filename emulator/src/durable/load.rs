@@ -1,5 +1,6 @@
 //! Reads the stored namespaces and entities when an emulator starts.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
@@ -21,6 +22,8 @@ pub(super) const RESOURCES: u8 = b'r';
 /// behind the definition.
 pub(super) const CLOCK: u8 = b'c';
 pub(super) const DECLARATION: u8 = b'd';
+/// The declaration with its entities, for resets.
+pub(super) const WHOLE_DECLARATION: u8 = b'w';
 /// Authorization rules that are not in the declaration.
 pub(super) const KEYS: u8 = b'k';
 pub(super) const ENTITY: u8 = b'e';
@@ -47,6 +50,8 @@ impl From<DamagedRow> for LoadError {
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) clock: Option<ClockState>,
+    /// The configuration that declares it, with entities; directories of earlier versions lack it.
+    pub(crate) whole_declaration: Option<String>,
     pub(crate) keys: Vec<AuthorizationRule>,
     pub(crate) entities: Vec<LoadedEntity>,
 }
@@ -73,21 +78,37 @@ pub(super) fn body_id(key: &[u8]) -> Result<BodyId, LoadError> {
     id.ok_or_else(|| LoadError::Damaged("the number of a message's bytes".into()))
 }
 
+/// The prefix of the keys of a namespace.
+pub(super) fn prefix(number: u32) -> Vec<u8> {
+    [&[NAMESPACE][..], &number.to_be_bytes()].concat()
+}
+
 impl Store {
     /// All stored namespaces.
     pub(crate) fn declared(&self) -> Result<Vec<Declared>, LoadError> {
-        let mut all = Vec::new();
+        Ok(self.stored_namespaces()?.0)
+    }
+
+    /// All stored namespaces, and the numbers of incomplete ones, whose creation a kill has interrupted: the declaration is
+    /// written last.
+    pub(super) fn stored_namespaces(&self) -> Result<(Vec<Declared>, BTreeSet<u32>), LoadError> {
+        let (mut all, mut incomplete) = (Vec::new(), BTreeSet::new());
         self.read_disk(|disk| {
             disk.read(Table::Rows, &[NAMESPACE], &mut |key, row| {
                 let rest = key.get(1..).and_then(|key| key.split_first_chunk());
-                if let Some((number, &[DECLARATION])) = rest {
-                    let number = u32::from_be_bytes(*number);
+                let (number, rest) = rest.ok_or(DamagedRow)?;
+                let number = u32::from_be_bytes(*number);
+                incomplete.insert(number);
+                if *rest == [DECLARATION] {
                     all.push(Declared::read(number, row).ok_or(DamagedRow)?);
                 }
                 Ok(())
             })
         })?;
-        Ok(all)
+        for own in &all {
+            incomplete.remove(&own.number);
+        }
+        Ok((all, incomplete))
     }
 
     /// The row of [`Store::append_resources`].
@@ -134,6 +155,7 @@ impl NamespaceStore {
     ) -> Result<Loaded, LoadError> {
         let mut loaded = Loaded {
             clock: None,
+            whole_declaration: None,
             keys: Vec::new(),
             entities: Vec::new(),
         };
@@ -144,6 +166,9 @@ impl NamespaceStore {
                 let (&tag, rest) = key[prefix.len()..].split_first().ok_or(DamagedRow)?;
                 match tag {
                     CLOCK => loaded.clock = Some(ClockState::decode(row).ok_or(DamagedRow)?),
+                    WHOLE_DECLARATION => {
+                        loaded.whole_declaration = String::from_utf8(row.to_vec()).ok();
+                    }
                     KEYS => loaded.keys = read_keys(row).map_err(LoadError::Damaged)?,
                     ENTITY => {
                         let (id, key) = rest.split_first_chunk().ok_or(DamagedRow)?;

@@ -13,7 +13,7 @@ use redb::{Builder, StorageBackend};
 
 use super::backend::read_exact_at;
 use super::directory::{
-    FORMAT_FILE, JOURNAL_FILE, STORE_FILE, cannot_use, check_lengths, lock, open_error,
+    FORMAT_FILE, JOURNAL_FILE, STORE_FILE, cannot_use, check_lengths, open_error, open_locked,
     read_version, with_file_name,
 };
 use super::file::{CACHE, RowFile, open_rows};
@@ -90,10 +90,10 @@ fn open_overlay(
     checks: bool,
 ) -> Result<Result<RowFile, String>, DataError> {
     let failed = |source| cannot_use(directory, source);
-    let rows = Overlay::open(file.to_owned()).map_err(failed)?;
-    if let Some(file) = &rows.file {
-        lock(file, directory)?;
-    }
+    let own = open_locked(file, directory, |file| {
+        File::open(file).map_err(|error| with_file_name(file, error))
+    })?;
+    let rows = Overlay::of(file.to_owned(), own).map_err(failed)?;
     // The first version has no journal.
     let journal = Arc::new(Overlay::open(directory.join(JOURNAL_FILE)).map_err(failed)?);
     let open = || {
@@ -124,16 +124,25 @@ struct Overlay {
 
 impl Overlay {
     fn open(path: PathBuf) -> io::Result<Self> {
-        let opened = File::open(&path).and_then(|file| Ok((file.metadata()?.len(), file)));
-        let (length, file) = match opened {
-            Ok((length, file)) => (length, Some(file)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => (0, None),
-            Err(error) => return Err(with_file_name(&path, error)),
-        };
+        match File::open(&path) {
+            Ok(file) => Self::of(path, file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self {
+                path,
+                file: None,
+                length: Mutex::default(),
+                written: Mutex::default(),
+            }),
+            Err(error) => Err(with_file_name(&path, error)),
+        }
+    }
+
+    fn of(path: PathBuf, file: File) -> io::Result<Self> {
+        let found = file.metadata();
+        let found = found.map_err(|error| with_file_name(&path, error))?;
         Ok(Self {
             path,
-            file,
-            length: Mutex::new(length),
+            file: Some(file),
+            length: Mutex::new(found.len()),
             written: Mutex::default(),
         })
     }

@@ -1,5 +1,6 @@
 #[cfg(feature = "durable")]
 mod crash;
+mod stored_namespaces;
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use super::*;
 use crate::clock::tests::put_by_hand;
 use crate::config::NamespaceConfig;
 use crate::failures::Failures;
-use crate::namespace::{Ids, Namespace};
+use crate::namespace::{Contents, Ids, Namespace};
 
 /// Rows in memory that outlive their store.
 #[derive(Debug, Default)]
@@ -150,12 +151,6 @@ impl Drop for Process {
 
 impl Process {
     pub(crate) fn start(stored: &Arc<Mutex<Stored>>) -> Self {
-        let gate = Arc::<Gate>::default();
-        let disk = Memory {
-            stored: Arc::clone(stored),
-            gate: Arc::clone(&gate),
-        };
-        let store = Store::open(Box::new(disk), "rows".into()).expect("it can be read");
         let b = (path("b"), EntityDescription::default());
         let a = EntityDescription {
             forward_to: Some(path("b")),
@@ -165,9 +160,24 @@ impl Process {
             queues: vec![(path("a"), a), b],
             ..NamespaceConfig::new("one")
         };
+        Self::open(stored, config, Contents::Declared { prunes: false })
+    }
+
+    /// Starts where the configuration does not declare the namespace.
+    fn start_undeclared(stored: &Arc<Mutex<Stored>>) -> Self {
+        Self::open(stored, NamespaceConfig::new("one"), Contents::Stored)
+    }
+
+    fn open(stored: &Arc<Mutex<Stored>>, config: NamespaceConfig, contents: Contents) -> Self {
+        let gate = Arc::<Gate>::default();
+        let disk = Memory {
+            stored: Arc::clone(stored),
+            gate: Arc::clone(&gate),
+        };
+        let store = Store::open(Box::new(disk), "rows".into()).expect("it can be read");
         let (_, real) = put_by_hand();
         let failures = Failures::default();
-        let own = (store.namespace("one"), false);
+        let own = (store.namespace("one"), contents);
         let namespace = Namespace::open_stored(config, real, Some(1), false, failures.clone(), own);
         let namespace = namespace.expect("it is whole");
         store.remove_orphans().expect("it can be read");
@@ -302,7 +312,10 @@ async fn a_removed_namespace_stores_nothing_any_more() {
 async fn a_removed_namespace_keeps_no_memory() {
     let process = Process::start(&Arc::default());
     let (_, real) = put_by_hand();
-    let own = (process.store.namespace("two"), false);
+    let own = (
+        process.store.namespace("two"),
+        Contents::Declared { prunes: false },
+    );
     let (config, failures) = (NamespaceConfig::new("two"), Failures::default());
     let namespace = Namespace::open_stored(config, real, Some(1), false, failures, own);
     let namespace = Arc::new(namespace.expect("it is new"));
@@ -333,9 +346,14 @@ async fn entities_bound_to_links_are_removed_at_the_next_start() {
         made.expect("it was not there");
     };
     let temporary = "temporary-queue-0123456789abcdef0123456789abcdef";
+    let of_administrator = "temporary-queue-00000000000000000000000000000000";
     make(EntityKind::Topic, "t", None);
     make(EntityKind::Queue, temporary, None);
-    make(EntityKind::Queue, "temporary-queue-1", None);
+    let entity = process.namespace.entity(&path(temporary));
+    let entity = entity.expect("it was made");
+    entity.metadata(|metadata| metadata.is_temporary = true);
+    process.namespace.append_metadata(&entity);
+    make(EntityKind::Queue, of_administrator, None);
     let durable = "t/subscriptions/s$client$D";
     let volatile = "t/subscriptions/s$client$ND";
     make(EntityKind::Subscription, durable, Some(client(true)));
@@ -345,7 +363,7 @@ async fn entities_bound_to_links_are_removed_at_the_next_start() {
     let process = Process::start(&stored);
     let is_there = |name| process.namespace.entity(&path(name)).is_some();
     assert_eq!(
-        [temporary, volatile, "temporary-queue-1", durable].map(is_there),
+        [temporary, volatile, of_administrator, durable].map(is_there),
         [false, false, true, true]
     );
     let own = process.at(durable, |entity, _| entity.description().client.clone());

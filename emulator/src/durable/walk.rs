@@ -8,7 +8,7 @@ use servicebus_broker::{BodyId, DamagedRow, Entity, EntityId, RowKey, SubQueue, 
 use super::definition::read_keys;
 use super::load::{
     CLOCK, DECLARATION, DEFINITION, Declared, ENTITY, KEYS, LoadError, LoadedEntity, NAMESPACE,
-    body_id,
+    WHOLE_DECLARATION, body_id,
 };
 use super::{ClockState, Disk, Table};
 use crate::config::NamespaceConfig;
@@ -37,8 +37,9 @@ pub(crate) struct Bodies {
 struct Walk<'a> {
     disk: &'a dyn Disk,
     visitor: &'a mut dyn Visitor,
-    /// The number and the declaration of the namespace that is being read.
-    namespace: Option<(u32, NamespaceConfig)>,
+    /// The number and the declaration of the namespace that is being read; one without a declaration is incomplete, and the next
+    /// start removes it.
+    namespace: Option<(u32, Option<NamespaceConfig>)>,
     now: Timestamp,
     entity: Option<LoadedEntity>,
     /// An entity whose definition is damaged or missing, which was reported; its other rows are skipped.
@@ -84,7 +85,7 @@ impl Walk<'_> {
         {
             self.end_entity();
             self.skipped = None;
-            self.namespace = Some((number, NamespaceConfig::new("")));
+            self.namespace = Some((number, None));
         }
         match key.split_first().ok_or(DamagedRow)? {
             (&CLOCK, []) => {
@@ -93,6 +94,7 @@ impl Walk<'_> {
             }
             (&KEYS, []) => drop(read_keys(row).map_err(LoadError::Damaged)?),
             (&DECLARATION, []) => self.declaration(number, row)?,
+            (&WHOLE_DECLARATION, []) => {}
             (&ENTITY, rest) => {
                 let (id, key) = rest.split_first_chunk().ok_or(DamagedRow)?;
                 self.entity_row(EntityId(u32::from_be_bytes(*id)), key, row)?;
@@ -103,19 +105,25 @@ impl Walk<'_> {
     }
 
     fn declaration(&mut self, number: u32, row: &[u8]) -> Result<(), LoadError> {
+        // The entities of a damaged declaration can be read.
+        self.namespace = Some((number, Some(NamespaceConfig::new(""))));
         let declared = Declared::read(number, row).ok_or(DamagedRow)?;
         let (name, tier) = (&declared.name, Tier::default());
         let config = NamespaceConfig::parse_as(name, &declared.text, tier, &|_| false);
         let config = config.map_err(|error| LoadError::Damaged(error.to_string()))?;
         self.visitor.namespace(&config);
-        self.namespace = Some((number, config));
+        self.namespace = Some((number, Some(config)));
         Ok(())
     }
 
     fn entity_row(&mut self, id: EntityId, key: &[u8], row: &[u8]) -> Result<(), LoadError> {
+        let Some((_, Some(config))) = &self.namespace else {
+            return Ok(());
+        };
         if key == [DEFINITION] {
-            self.end_entity();
-            let (_, config) = self.namespace.as_ref().ok_or(DamagedRow)?;
+            if let Some(loaded) = self.entity.take() {
+                self.visitor.entity(loaded, self.disk);
+            }
             self.skipped = Some(id);
             self.entity = Some(LoadedEntity::read(id, row, config, self.now)?);
             self.skipped = None;
@@ -151,7 +159,8 @@ impl Walk<'_> {
 
     /// Reports a damaged row by what its key says about it.
     fn report(&mut self, key: &[u8], error: &LoadError) {
-        let name = self.namespace.as_ref().map(|(_, config)| &*config.name);
+        let config = self.namespace.as_ref().and_then(|(_, own)| own.as_ref());
+        let name = config.map(|config| &*config.name);
         let name = name.filter(|name| !name.is_empty()).unwrap_or("of no name");
         let rest = key.get(5..).unwrap_or_default();
         let place = match rest.split_first() {

@@ -40,7 +40,7 @@ impl AutoClock {
         self.is_on.load(Ordering::Relaxed)
     }
 
-    fn switch(&self, is_on: bool) {
+    pub(super) fn switch(&self, is_on: bool) {
         self.is_on.store(is_on, Ordering::Relaxed);
         self.changed.notify_one();
     }
@@ -77,6 +77,7 @@ impl Namespace {
     pub(crate) async fn automate_clock(&self) {
         self.stop_clock().await;
         self.auto.switch(true);
+        self.append_clock();
     }
 
     /// Ends automatic steps.

@@ -89,6 +89,11 @@ impl Namespace {
     /// Returns a configuration that declares the current state: the settings of the namespace, and its entities with their
     /// properties and rules. Leaves out what the format cannot express (keys of entities, user metadata).
     pub(crate) fn topology(&self) -> Value {
+        export(&self.present())
+    }
+
+    /// Returns the configuration with the present entities in place of the declared ones.
+    pub(super) fn present(&self) -> NamespaceConfig {
         let mut queues = Vec::new();
         let mut topics = Vec::new();
         for entity in self.entities() {
@@ -102,11 +107,11 @@ impl Namespace {
                 EntityKind::Subscription => {}
             }
         }
-        export(&NamespaceConfig {
+        NamespaceConfig {
             queues,
             topics,
             ..self.config.clone()
-        })
+        }
     }
 
     fn declared_topic(&self, topic: &SharedEntity) -> TopicConfig {

@@ -3,6 +3,9 @@
 //! Entities that are declared and not stored are created; stored ones with other properties are updated as an administrator would
 //! update them; stored ones that are not declared stay. A stored subscription keeps its stored rules, unless its declaration has
 //! rules: clients change rules, and a configuration without rules does not undo that.
+//!
+//! Of a namespace that only the directory has, no entity is created at the start, because clients may have deleted it; a reset
+//! restores those that it was declared with.
 
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
@@ -11,10 +14,20 @@ use servicebus_broker::{
 };
 
 use super::{AuthorizationRule, Namespace, SharedEntity};
+use crate::config::NamespaceConfig;
 use crate::durable::{
     ClockState, Definition, LoadError, LoadedEntity, MissingBodies, NamespaceStore, UnitOfWork,
 };
 use crate::options::DataError;
+
+/// What the declaration of a namespace changes in its stored contents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Contents {
+    /// Its entities are created or updated; `prunes` removes all others.
+    Declared { prunes: bool },
+    /// Nothing: the declaration itself is stored.
+    Stored,
+}
 
 impl Namespace {
     /// Begins a unit of work, where there is a store.
@@ -34,7 +47,7 @@ impl Namespace {
         };
         let definition =
             |entity: &Entity| shared.metadata(|metadata| Definition::row(entity, metadata));
-        store.append_changes(entity, || self.clock.stored_state(), definition);
+        store.append_changes(entity, || self.stored_clock(), definition);
     }
 
     pub(crate) fn store(&self) -> Option<&NamespaceStore> {
@@ -96,15 +109,22 @@ impl Namespace {
         }
     }
 
-    /// Appends the clock, for which a client waits.
-    pub(crate) fn append_clock(&self) {
-        if let Some(store) = &self.store {
-            store.append_clock(&self.clock.stored_state());
+    fn stored_clock(&self) -> ClockState {
+        ClockState {
+            is_automatic: self.auto.is_on(),
+            ..self.clock.stored_state()
         }
     }
 
-    /// Recovers the stored entities, and creates or updates those that are declared; `prunes` deletes all others.
-    pub(super) fn recover(&self, prunes: bool) -> Result<(), DataError> {
+    /// Appends the clock, for which a client waits.
+    pub(crate) fn append_clock(&self) {
+        if let Some(store) = &self.store {
+            store.append_clock(&self.stored_clock());
+        }
+    }
+
+    /// Recovers the stored entities, and creates or updates those that are declared.
+    pub(super) fn recover(&mut self, contents: Contents) -> Result<(), DataError> {
         let Some(store) = &self.store else {
             return Ok(());
         };
@@ -131,13 +151,46 @@ impl Namespace {
             }
         });
         self.delete_left_by_links(&paths);
-        let declaration = self.config.without_entities().to_json().to_string();
-        store.append_declaration(declaration);
-        self.apply_declaration(prunes)?;
-        self.check_tier()
+        match contents {
+            Contents::Declared { prunes } => self.apply_declaration(prunes)?,
+            Contents::Stored => self.restore_declaration(loaded.whole_declaration),
+        }
+        self.check_tier()?;
+        // Last: without it the next start removes a namespace whose creation was interrupted.
+        self.append_declaration();
+        Ok(())
+    }
+
+    fn append_declaration(&self) {
+        if let Some(store) = &self.store {
+            let text = |config: &NamespaceConfig| config.to_json().to_string();
+            store.append_declaration(text(&self.config.without_entities()), text(&self.config));
+        }
+    }
+
+    /// Takes the declared entities from the stored declaration. Where an earlier version has stored none, the present entities count
+    /// as declared: a reset must not delete them.
+    fn restore_declaration(&mut self, stored: Option<String>) {
+        let (name, tier) = (self.name(), self.config.settings.tier);
+        let read = stored.and_then(|text| {
+            let read = NamespaceConfig::parse_as(name, &text, tier, &|_| false);
+            read.inspect_err(|error| {
+                tracing::warn!(namespace = name, %error, "cannot read the declared entities; a reset restores the present ones");
+            })
+            .ok()
+        });
+        let declared = read.unwrap_or_else(|| self.present());
+        self.config = NamespaceConfig {
+            queues: declared.queues,
+            topics: declared.topics,
+            ..self.config.without_entities()
+        };
     }
 
     fn restore_clock(&self, stored: ClockState) {
+        if stored.is_automatic {
+            self.auto.switch(true);
+        }
         let back = self.clock.restore(stored);
         if back > 0 {
             tracing::warn!(

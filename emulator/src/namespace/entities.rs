@@ -171,10 +171,11 @@ impl Namespace {
     pub(crate) fn end(&self) {
         run_blocking(|| {
             if let Some(store) = &self.store {
+                // First: after a kill in between, no part of it is left.
+                store.remove_namespace();
                 for entity in self.entities() {
                     self.with_entities(|entities| delete(entities, &entity.path, entity.id));
                 }
-                store.remove_namespace();
             }
             self.index_of_entities().clear();
         });

@@ -99,8 +99,11 @@ impl Namespace {
         );
         let path = EntityPath::of_address(&name).ok_or_else(|| invalid_name(&name, "its form"))?;
         let _alone = self.administer();
+        let entity = self.create_for_client(kind, &path, None, None, None)?;
+        entity.metadata(|metadata| metadata.is_temporary = true);
+        self.append_metadata(&entity);
         Ok(LinkScope {
-            entity: self.create_for_client(kind, &path, None, None, None)?,
+            entity,
             namespace: Arc::clone(self),
             is_temporary: true,
         })
@@ -324,7 +327,8 @@ impl Namespace {
     pub(super) fn delete_left_by_links(&self, paths: &[EntityPath]) {
         let _alone = self.administer();
         for entity in paths.iter().filter_map(|path| self.entity(path)) {
-            if self.is_volatile(&entity) || is_temporary(&entity.path) {
+            if self.is_volatile(&entity) || entity.metadata(|metadata| metadata.is_temporary) {
+                tracing::info!(namespace = self.name(), entity = %entity.path, "ended with its JMS client and was deleted");
                 self.delete_if_there(&entity);
             }
         }
@@ -336,13 +340,6 @@ impl Namespace {
             self.delete(&entity.path);
         }
     }
-}
-
-/// Returns whether [`Namespace::create_temporary`] generates such names.
-fn is_temporary(path: &EntityPath) -> bool {
-    let parts: Vec<&str> = path.as_str().splitn(3, '-').collect();
-    matches!(parts[..], [TEMPORARY, "queue" | "topic", number]
-        if number.len() == 32 && number.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 impl SubscriptionRequest<'_> {
@@ -474,6 +471,8 @@ mod tests {
         let mut gone = Vec::new();
         for _ in 0..MANY {
             let scope = namespace.create_temporary(EntityKind::Queue, &mut ids);
+            let is_marked = |scope: &LinkScope| scope.entity.metadata(|own| own.is_temporary);
+            assert!(scope.as_ref().is_ok_and(is_marked));
             gone.push(Arc::downgrade(&scope.expect("there is room").entity));
         }
         assert_eq!(kept(&namespace, &gone), (0, 0, 1));

@@ -22,6 +22,8 @@ pub(crate) struct EntityMetadata {
     changed_at: Timestamp,
     /// When it was last used before it was changed.
     used_before: Option<Timestamp>,
+    /// Whether it is deleted with its link: an administrator may give another entity such a name.
+    pub(crate) is_temporary: bool,
     admin_metadata: Option<Box<AdminMetadata>>,
 }
 
@@ -51,6 +53,7 @@ impl EntityMetadata {
             created_at,
             changed_at: created_at,
             used_before: None,
+            is_temporary: false,
             admin_metadata: None,
         }
     }
@@ -166,6 +169,7 @@ impl Namespace {
         ask(&Policy {
             keys: &keys,
             entity_keys: &entity_keys.unwrap_or_default(),
+            jwt: &self.jwt,
             ..self.config.policy()
         })
     }

@@ -10,8 +10,9 @@ use tokio::task::JoinSet;
 
 use super::{Entry, Namespaces, Served};
 use crate::config::{Address, MAX_NAMESPACES, NamespaceConfig};
+use crate::durable::Store;
 use crate::listeners::Listening;
-use crate::namespace::Namespace;
+use crate::namespace::{Contents, Namespace};
 use crate::options::{DataError, StartError};
 use crate::timers;
 use crate::watchdog::watched;
@@ -62,6 +63,8 @@ impl CreateError {
 #[derive(Debug)]
 pub(crate) struct Creation<'a> {
     namespaces: &'a Namespaces,
+    contents: Contents,
+    store: Option<&'a Arc<Store>>,
     _permit: Permit,
 }
 
@@ -81,12 +84,32 @@ impl Namespaces {
     pub(crate) fn begin(&self, permit: Permit) -> Creation<'_> {
         Creation {
             namespaces: self,
+            contents: Contents::Declared {
+                prunes: self.prunes,
+            },
+            store: self.store.as_ref(),
             _permit: permit,
         }
     }
 }
 
 impl Creation<'_> {
+    /// Creates a namespace that only the data directory has.
+    pub(crate) fn stored(self) -> Self {
+        Self {
+            contents: Contents::Stored,
+            ..self
+        }
+    }
+
+    /// Creates a namespace that ends with the process.
+    pub(crate) fn unstored(self) -> Self {
+        Self {
+            store: None,
+            ..self
+        }
+    }
+
     /// Returns whether a key of this name selects another namespace.
     pub(crate) fn has_key(&self, name: &str) -> bool {
         self.namespaces.served().keys.contains_key(name)
@@ -131,23 +154,22 @@ impl Creation<'_> {
             Some(Address::Host(_)) | None => None,
         };
         let is_local = place.is_local(&config);
-        let jwt = config.jwt.decided(&config.keys, is_local);
-        let config = NamespaceConfig { jwt, ..config };
-        let info = place.info(&config);
+        let jwt = config.jwt.clone().decided(&config.keys, is_local);
+        let info = place.info(&config, &jwt);
         tracing::info!(namespace = %info.name, token_check = info.token_check, jwt = info.jwt, "made");
         for warning in &info.warnings {
             tracing::info!(namespace = %info.name, "{warning}");
         }
         let (real, failures) = (real.clone(), failures.clone());
-        let store = self.namespaces.store.as_ref();
-        let mut made = match store.map(|store| store.namespace(&config.name)) {
+        let mut made = match self.store.map(|store| store.namespace(&config.name)) {
             None => Namespace::new(config, real, *seed, *records_messages, failures.clone()),
             Some(store) => {
                 let failures = failures.clone();
-                let kept = (store, self.namespaces.prunes);
+                let kept = (store, self.contents);
                 Namespace::open_stored(config, real, *seed, *records_messages, failures, kept)?
             }
         };
+        made.jwt = jwt;
         made.followed_messages = self.namespaces.traces.of_namespace(made.name());
         let namespace = Arc::new(made);
         if let Some(store) = namespace.store() {

@@ -35,7 +35,7 @@ use crate::durable::file::RowFile;
 use crate::durable::space::DiskSpace;
 use crate::durable::{Batch, Disk, Store, Table};
 use crate::failures::Failures;
-use crate::namespace::{Ids, Namespace};
+use crate::namespace::{Contents, Ids, Namespace};
 
 /// The default number of histories.
 const HISTORIES: u64 = 200;
@@ -222,7 +222,7 @@ impl Process {
         put.store(ahead, Ordering::Relaxed);
         let config = NamespaceConfig::new("one");
         let failures = Failures::default();
-        let own = (store.namespace("one"), false);
+        let own = (store.namespace("one"), Contents::Declared { prunes: false });
         let namespace = Namespace::open_stored(config, real, Some(1), false, failures.clone(), own);
         let namespace = namespace.expect("it is whole");
         store.remove_orphans().expect("it can be read");

@@ -155,7 +155,8 @@ async fn make(
     let (control, topology) = (control.clone(), exploration.topology.clone());
     let name = name.to_owned();
     let made = spawn_blocking(move || {
-        let creation = control.shared.namespaces.begin(permit);
+        // Not stored: its exploration ends with the process, and a later one of the same number has a run of the same name.
+        let creation = control.shared.namespaces.begin(permit).unstored();
         let tier = control.shared.options.tier;
         let is_taken = |key: &str| creation.has_key(key);
         let parsed = NamespaceConfig::parse_as(&name, &topology, tier, &is_taken);

@@ -240,6 +240,12 @@ fn created_entities_and_namespaces_survive_until_pruned() {
     assert_eq!(made.status, 201, "{made:?}");
     let in_second = "/$emulator/v1/namespaces/second/queues/q";
     http.request("PUT", in_second, Some("{}")).ok();
+    let declared = r#"{"queues":["kept","deleted"]}"#;
+    let third = "/$emulator/v1/namespaces/third";
+    let made = http.request("PUT", third, Some(declared));
+    assert_eq!(made.status, 201, "{made:?}");
+    let [of_third, deleted] = ["kept", "deleted"].map(|name| format!("{third}/queues/{name}"));
+    assert_eq!(http.delete(&deleted).status, 204);
     kill(process);
 
     let process = directory.start();
@@ -247,6 +253,15 @@ fn created_entities_and_namespaces_survive_until_pruned() {
     let made = http.queue("GET", "made", None).ok();
     assert_eq!(made["properties"]["LockDuration"], "PT2M", "{made}");
     assert_eq!(http.get(in_second).status, 200);
+    assert_eq!(
+        [&of_third, &deleted].map(|path| http.get(path).status),
+        [200, 404]
+    );
+    assert_eq!(http.post(&format!("{third}/reset"), &json!({})).status, 204);
+    assert_eq!(
+        [&of_third, &deleted].map(|path| http.get(path).status),
+        [200, 200]
+    );
     kill(process);
 
     let process = Process::start(&["--data", directory.path(), "--prune"]);

@@ -67,6 +67,54 @@ fn keys_management_locks_and_tags_survive_a_kill() {
     assert_eq!(manage(&process, "GET", &locks, None)["value"], json!([]));
 }
 
+/// A later start may listen beyond loopback: what the earlier one has decided must not be stored.
+#[test]
+fn the_default_of_jwt_is_decided_at_each_start() {
+    let directory = Directory::unused();
+    let process = directory.start();
+    let made = |name: &str, body: &str| {
+        let path = format!("/$emulator/v1/namespaces/{name}");
+        let made = process.http().request("PUT", &path, Some(body));
+        assert_eq!(made.status, 201, "{made:?}");
+        assert_eq!(made.body["jwt"], "accept");
+    };
+    made("unset", "");
+    let accepting = json!({"UserConfig": {"Namespaces": [
+        {"Name": "any", "Emulator": {"Jwt": "accept"}},
+    ]}});
+    made("accepting", &accepting.to_string());
+    kill(process);
+
+    let mut arguments = [&FREE_PORTS[..], &["--data", directory.path()]].concat();
+    arguments[1] = "0.0.0.0";
+    let process = Process::start_with(&arguments, &[]);
+    let namespaces = process.ready["namespaces"].as_array().expect("a list");
+    let jwt = |name: &str| {
+        let own = namespaces.iter().find(|own| own["name"] == name);
+        own.expect("it is stored")["jwt"].clone()
+    };
+    assert_eq!(jwt("unset"), "refuse");
+    assert_eq!(jwt("accepting"), "accept");
+}
+
+/// Explorations are numbered from 1 in each process.
+#[test]
+fn a_run_of_an_exploration_ends_with_its_process() {
+    const ALL: &str = "/$emulator/v1/explorations";
+    let directory = Directory::unused();
+    for _ in 0..2 {
+        let process = directory.start();
+        let begun = (process.http()).post(
+            ALL,
+            &json!({"topology": {"queues": ["q"]}, "parties": ["worker"]}),
+        );
+        assert_eq!((begun.status, &begun.body["id"]), (201, &json!("1")));
+        let run = process.http().post(&format!("{ALL}/1/runs"), &Json::Null);
+        assert_eq!(run.status, 201, "{run:?}");
+        kill(process);
+    }
+}
+
 /// A parameter or property of a rule.
 fn typed(name: &str, type_: &str, text: &str) -> String {
     format!(
