@@ -4,8 +4,6 @@ mod crossing;
 mod refusals;
 mod settlements;
 
-use serde_amqp::Value;
-
 use crate::support::*;
 
 /// A queue with these messages, a client, and links to send and to receive.
