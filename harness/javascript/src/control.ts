@@ -53,7 +53,7 @@ export function renamed(object: object, name: (key: string) => string): any {
 }
 
 /** The fields of a request. JSON would omit one that is undefined, and the request then applies to everything. */
-export function fields(given: object): any {
+export function checkedFields(given: object): any {
   const missing = Object.entries(given).find(([, value]) => value === undefined);
   if (missing) throw new EmulatorError(`${missing[0]} is undefined: omit the field, or give it a value`);
   return renamed(given, snakeCase);

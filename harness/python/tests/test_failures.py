@@ -5,6 +5,7 @@ import time
 
 import pytest
 from pytest import Pytester
+from servicebus_emulator.process import release
 
 EMPTY_TEST = "def test_it(servicebus): pass"
 ONE_FAULT = """
@@ -261,6 +262,11 @@ def test_a_script_that_is_not_the_emulator_is_refused_in_time(
     began = time.monotonic()
     fails(project, EMPTY_TEST, f"the emulator did not start: {reason}; check `servicebus_options` and *_BIN")
     assert time.monotonic() - began < 30
+
+
+def test_versions_of_python_and_cargo_are_compared_by_their_numbers() -> None:
+    versions = ["0.2.0", "0.2.0-rc.1", "0.2.0rc1", "0.2.0.dev1"]
+    assert [release(version) for version in versions] == ["0.2.0"] * 4
 
 
 def test_variables_for_another_emulator_are_ignored(project: Pytester, monkeypatch: pytest.MonkeyPatch) -> None:

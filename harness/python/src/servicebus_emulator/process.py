@@ -75,7 +75,7 @@ class Emulator:
             raise
         ready: dict[str, Any] = json.loads(line) if line and line.startswith(b'{"event":"ready"') else {}
         own = own_version()
-        if ready and ready["version"] == (own or ready["version"]):
+        if ready and (own is None or release(ready["version"]) == release(own)):
             return ready
         process.kill()
         process.wait()
@@ -142,6 +142,11 @@ def own_version() -> str | None:
     with suppress(PackageNotFoundError):
         return version(PACKAGE)
     return None
+
+
+def release(version: str) -> str:
+    """The numbers of a version: Python writes 0.2.0-rc.1 as 0.2.0rc1."""
+    return re.split(r"[^\d.]", version)[0].rstrip(".")
 
 
 def installed() -> str | None:
