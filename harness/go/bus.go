@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -207,10 +208,22 @@ func (bus *Bus) Reset() {
 // end ends the namespace, as cleanup of the test.
 func (bus *Bus) end() {
 	bus.t.Helper()
-	failed, skipped := bus.t.Failed(), bus.t.Skipped()
+	failed, skipped := bus.t.Failed() || panicking(), bus.t.Skipped()
 	report := ask[struct{ Report string }](bus, "POST", "end", Fields{"passed": !failed && !skipped}).Report
 	if report != "" && (failed || !skipped) {
 		bus.t.Error(report)
+	}
+}
+
+// panicking returns whether the test panics: its cleanups run before the test is marked as failed.
+func panicking() bool {
+	callers := make([]uintptr, 64)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
+	for {
+		frame, more := frames.Next()
+		if frame.Function == "runtime.gopanic" || !more {
+			return frame.Function == "runtime.gopanic"
+		}
 	}
 }
 

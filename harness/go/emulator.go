@@ -34,9 +34,9 @@ var client = http.Client{Timeout: 11 * time.Minute, Transport: &http.Transport{D
 // emulator is a process. It ends when its standard input is closed, so it does not outlive the tests.
 type emulator struct {
 	ready struct {
-		Event, AMQPS, HTTP string
-		CACertificate      string `json:"ca_certificate"`
-		PID                int
+		Event, AMQPS, HTTP, Version string
+		CACertificate               string `json:"ca_certificate"`
+		PID                         int
 	}
 	command *exec.Cmd
 	stdin   io.Closer    // Referenced here because the process ends when it is closed.
@@ -49,6 +49,9 @@ var started sync.Map
 
 // embedded is the program in the module of this platform.
 var embedded []byte
+
+// version is the version of this module. A file that build adds sets it, because a test binary has no versions of modules.
+var version string
 
 // Embed sets the program of the emulator; a module that contains one calls it when it is imported.
 func Embed(program []byte) { embedded = program }
@@ -84,10 +87,15 @@ func start(options []string) (*emulator, error) {
 	}
 	running := &emulator{command: command, stdin: stdin, ended: make(chan struct{})}
 	command.Stderr = &running.stderr
+	// Another process that has inherited standard error may keep it open. Less than whyItEnded waits.
+	command.WaitDelay = time.Second / 2
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
-	timer := time.AfterFunc(startSeconds*time.Second, func() { _ = command.Process.Kill() })
+	timer := time.AfterFunc(startSeconds*time.Second, func() {
+		_ = command.Process.Kill()
+		_ = stdout.Close() // Another process that has inherited it may keep it open.
+	})
 	err = json.NewDecoder(stdout).Decode(&running.ready)
 	inTime := timer.Stop()
 	if err != nil || running.ready.Event != "ready" {
@@ -98,6 +106,11 @@ func start(options []string) (*emulator, error) {
 			silent = fmt.Sprintf("it was not ready within %d s", startSeconds)
 		}
 		return nil, errors.New(cmp.Or(running.firstError(), silent))
+	}
+	if version != "" && running.ready.Version != version {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+		return nil, fmt.Errorf("%s is version %s, but this module is version %s", program, running.ready.Version, version)
 	}
 	go func() {
 		_ = command.Wait()

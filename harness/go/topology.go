@@ -110,6 +110,8 @@ func plain(value any) any {
 		return map[string]any{"$bytes": value}
 	case [][]byte:
 		return each(value, func(bytes []byte) any { return plain(bytes) })
+	case map[string]any:
+		return Fields(value)
 	case []any:
 		return each(value, plain)
 	}

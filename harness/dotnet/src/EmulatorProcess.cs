@@ -6,6 +6,7 @@ using System.IO;
 using System.Linq;
 using System.Net.Http;
 using System.Net.Http.Headers;
+using System.Reflection;
 using System.Text;
 using System.Text.RegularExpressions;
 using System.Threading;
@@ -28,6 +29,9 @@ namespace ServiceBus.Testing
         private static readonly TimeSpan StartTimeout = TimeSpan.FromSeconds(30);
         private const int StopMilliseconds = 10_000;
         private const int ErrorMilliseconds = 1_000;
+
+        private static readonly string Version =
+            typeof(EmulatorProcess).Assembly.GetCustomAttribute<AssemblyInformationalVersionAttribute>().InformationalVersion;
 
         private static readonly HttpClient Client = new HttpClient(new HttpClientHandler { UseProxy = false })
         {
@@ -144,12 +148,18 @@ namespace ServiceBus.Testing
         {
             var line = process.StandardOutput.ReadLineAsync();
             var hasLine = await Task.WhenAny(line, Task.Delay(StartTimeout)).ConfigureAwait(false) == line;
-            if (hasLine && line.Result?.StartsWith("{\"event\":\"ready\"", StringComparison.Ordinal) == true)
+            var isReady = hasLine && line.Result?.StartsWith("{\"event\":\"ready\"", StringComparison.Ordinal) == true;
+            Ready = isReady ? Json.Read(line.Result) : null;
+            var version = (string)Ready?.Element("version");
+            if (version == Version)
             {
-                Ready = Json.Read(line.Result);
                 return;
             }
             await EndAsync(ErrorMilliseconds).ConfigureAwait(false);
+            if (isReady)
+            {
+                throw NotStarted($"{program} is version {version}, but this package is version {Version}");
+            }
             var reason = hasLine ? $"{program} is not the emulator's program" : $"it was not ready within {StartTimeout.TotalSeconds} s";
             throw NotStarted(firstError ?? reason);
         }

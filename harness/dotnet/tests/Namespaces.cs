@@ -13,7 +13,7 @@ using NUnit.Framework;
 using ServiceBus.Testing;
 
 /// <summary>The operations of a namespace, and errors for invalid input.</summary>
-public class Namespaces
+public partial class Namespaces
 {
     [Test]
     public async Task NamespacesDoNotShareMessages()
@@ -368,44 +368,6 @@ public class Namespaces
         {
             StringAssert.Contains($"'{option}'", await ErrorAsync(() => EmulatorProcess.StartAsync(option)));
         }
-    }
-
-    [Test]
-    public async Task TextsReachTheEmulatorAndReturnUnchanged()
-    {
-        var text = "\"\\/\b\f\n\r\t\u0001\u007f é€😀<&>";
-        var subscription = new Subscription("s") { Rules = { new Rule("label") { Correlation = new { Label = text } } } };
-        var topology = new Topology { Topics = { new Topic("t") { Subscriptions = { subscription } } } };
-        await With(topology, async servicebus =>
-        {
-            var rules = await servicebus.ExplainAsync("t/Subscriptions/s", null, new { Label = "another" });
-            Assert.That(rules["label"].Expression, Is.EqualTo($"sys.Label = '{text}' (a string)"));
-        });
-    }
-
-    [Test]
-    public async Task ValuesOfDotNetReachTheEmulatorAsJson()
-    {
-        var values = new
-        {
-            id = new Guid("0123abcd-0000-0000-0000-000000000017"),
-            day = DayOfWeek.Friday,
-            grade = 'a',
-            ratio = 0.1 + 0.2,
-            due = new DateTime(2030, 1, 2, 3, 4, 5, DateTimeKind.Utc),
-            page = new Uri("http://orders/17"),
-        };
-        var sql = "id = '0123abcd-0000-0000-0000-000000000017' AND day = 5 AND grade = 'a' AND due = '2030-01-02T03:04:05.0000000Z'"
-            + " AND ratio = 0.30000000000000004 AND page = 'http://orders/17'";
-        var rules = new[] { new Rule("object") { Sql = sql }, new Rule("dictionary") { Sql = "price = 12" } };
-        var subscription = new Subscription("s") { Rules = { rules[0], rules[1] } };
-        await With(new Topology { Topics = { new Topic("t") { Subscriptions = { subscription } } } }, async servicebus =>
-        {
-            var told = (await servicebus.ExplainAsync("t/Subscriptions/s", values))["object"];
-            Assert.That(told.Matched, told.Expression);
-            var prices = new Dictionary<string, int> { ["price"] = 12 };
-            Assert.That((await servicebus.ExplainAsync("t/Subscriptions/s", prices))["dictionary"].Matched);
-        });
     }
 
     [Test]

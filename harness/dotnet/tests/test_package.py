@@ -126,7 +126,7 @@ class Library(unittest.TestCase):
         self.assertFalse(os.access(self.output / PROGRAM, os.X_OK))
 
     def test_the_tests_pass(self) -> None:
-        self.build("Tests.dll", HERE / "Namespaces.cs", HERE / "Azure.cs")
+        self.build("Tests.dll", *(HERE / f"{name}.cs" for name in ("Namespaces", "Values", "Azure")))
         output = self.nunit("Tests.dll")
         self.assertRegex(output, r"Tests run: \d\d, Errors: 0, Failures: 0")
 
@@ -180,17 +180,28 @@ class Library(unittest.TestCase):
         )
 
     def test_a_program_that_leaves_another_process_is_refused_at_once(self) -> None:
+        output = self.refuses("echo not ready\necho wrong >&2\nsleep 60 &\nexec sleep 60\n")
+        self.assertIn("the emulator did not start: wrong", output)
+
+    def test_a_program_of_another_version_is_refused(self) -> None:
+        output = self.refuses("""echo '{"event":"ready","version":"9.9.9"}'\n""")
+        self.assertRegex(
+            output, r"did not start: /\S+/other is version 9\.9\.9, but this package is version \d\S+; check .* SERVICEBUS_EMULATOR_BIN"
+        )
+
+    def refuses(self, script: str) -> str:
+        """Starts this script instead of the emulator, and returns the output of the run, which must fail."""
         self.program()
-        self.write("other", "#!/bin/sh\necho not ready\necho wrong >&2\nsleep 60 &\nexec sleep 60\n")
+        self.write("other", f"#!/bin/sh\n{script}")
         other = self.output / "other"
         other.chmod(0o755)
         environment = {**os.environ, "SERVICEBUS_EMULATOR_BIN": str(other)}
-        # The timeout is shorter than the sleep, for which a run that hangs would wait.
+        # The timeout is shorter than a sleep of the script, for which a run that hangs would wait.
         ended = subprocess.run(
             self.RUN, cwd=self.output, env=environment, capture_output=True, text=True, timeout=SECONDS
         )
         self.assertNotEqual(ended.returncode, 0)
-        self.assertIn("the emulator did not start: wrong", ended.stdout + ended.stderr)
+        return ended.stdout + ended.stderr
 
     def test_the_emulator_ends_when_the_run_is_ended_by_a_signal(self) -> None:
         self.program()
@@ -224,7 +235,7 @@ class Library(unittest.TestCase):
         (self.output / name).write_text(text)
 
     def build(self, name: str, *sources: Path) -> None:
-        references = f"-r:{self.library},{NUNIT},{FACADE},System.Net.Http.dll"
+        references = f"-r:{self.library},{NUNIT},{FACADE},System.Net.Http.dll,System.Numerics.dll"
         kind = "exe" if name.endswith(".exe") else "library"
         command = ["mcs", "-warnaserror", f"-target:{kind}", f"-out:{self.output / name}", references, *map(str, sources)]
         ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

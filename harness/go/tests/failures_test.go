@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
@@ -76,6 +77,10 @@ func TestSamples(t *testing.T) {
 		new(t).Faults.On("complete").LoseReply()
 		t.Fatal("another")
 	})
+	t.Run("panics", func(t *testing.T) {
+		new(t).Faults.On("complete").LoseReply()
+		panic("another")
+	})
 	t.Run("skipped", func(t *testing.T) {
 		new(t).Faults.On("complete").LoseReply()
 		t.Skip("not here")
@@ -118,6 +123,9 @@ func TestSamples(t *testing.T) {
 		bus.Expect("a", "not_completed", servicebustest.Fields{"body": []byte("12")})
 	})
 	t.Run("invalid", func(t *testing.T) { new(t).Expect("a", "not_completed", servicebustest.Fields{"body": []byte{255}}) })
+	t.Run("nested", func(t *testing.T) {
+		new(t).Expect("a", "not_completed", servicebustest.Fields{"body": map[string]any{"contains": []byte{254}}})
+	})
 	t.Run("json", func(t *testing.T) {
 		new(t).Expect("a", "not_completed", servicebustest.Fields{"body_json": []byte("12")})
 	})
@@ -147,8 +155,13 @@ func TestAFaultThatNeverFiredFailsATestThatPassed(t *testing.T) {
 		"*hint: let the test perform the operation of the fault, or remove the fault",
 		"*timeline of test-1*nothing happened")
 	expectLines(t, run(t, "near"), "  only 1 send came, and 1 in other entities", "*  scripted at *")
-	if output := run(t, "fatal"); strings.Contains(output, "never fired") {
-		t.Error(output)
+	for _, sample := range []string{"fatal", "panics"} {
+		output := run(t, sample)
+		expectLines(t, output, "*another*")
+		expectLines(t, output, "timeline of test-1")
+		if strings.Contains(output, "never fired") {
+			t.Error(output)
+		}
 	}
 }
 
@@ -189,13 +202,14 @@ func TestTheEmulatorEvaluatesAssertions(t *testing.T) {
 	bodies := []any{[]byte("12"), servicebustest.Fields{"contains": []byte("1")}, "12"}
 	carts.Expect("carts", "session_order", servicebustest.Fields{"session": session, "bodies": bodies})
 
-	output := run(t, "(expected|kind|colour|bytes|invalid|json)")
+	output := run(t, "(expected|kind|colour|bytes|invalid|nested|json)")
 	expectLines(t, output, `failures_test.go:*: a: expected 1 message dead-lettered with reason "late", found none within 0.1 s`,
 		"*timeline of *", "*hint: *")
 	expectLines(t, output, "failures_test.go:*: *bought*dead_lettered")
 	expectLines(t, output, "failures_test.go:*: *colour*message_id")
 	expectLines(t, output, "failures_test.go:*: a: expected no message completed*")
 	expectLines(t, output, "failures_test.go:*: body is the bytes ff, which are not UTF-8; it takes a text")
+	expectLines(t, output, "failures_test.go:*: body is the bytes fe, which are not UTF-8; it takes a text")
 	expectLines(t, output, "failures_test.go:*: body_json contains bytes, which JSON does not have; it takes JSON")
 }
 
@@ -248,6 +262,26 @@ func TestAProgramThatIsNotTheEmulatorIsAnError(t *testing.T) {
 		"cat":      "the emulator did not start: *cat: unrecognized option *; check its options and SERVICEBUS_EMULATOR_BIN",
 	} {
 		expectLines(t, run(t, "empty", "SERVICEBUS_EMULATOR_BIN="+program), message)
+	}
+}
+
+func TestAScriptThatIsNotTheEmulatorIsRefusedInTime(t *testing.T) {
+	t.Parallel()
+	for script, message := range map[string]string{
+		`echo '{"event":"ready","version":"9.9.9"}'; cat`: "the emulator did not start: */program is version 9.9.9, but this module is " +
+			"version *; check its options and SERVICEBUS_EMULATOR_BIN",
+		"echo wrong >&2; echo not ready; sleep 45 & wait": "the emulator did not start: wrong; check its options and *",
+		"sleep 45 & wait": "the emulator did not start: it was not ready within 30 s; check its options and *",
+	} {
+		program := filepath.Join(t.TempDir(), "program")
+		if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		expectLines(t, run(t, "empty", "SERVICEBUS_EMULATOR_BIN="+program), message)
+		if elapsed := time.Since(began); elapsed > 40*time.Second {
+			t.Error(elapsed)
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ export class Control {
   async ask(method: string, path: string, body?: unknown, query: Query = {}): Promise<any> {
     const parameters = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
     const target = `/$emulator/v1/${path}?${new URLSearchParams(parameters)}`;
-    const json = typeof body === "string" ? body : JSON.stringify(body, withBytes);
+    const json = typeof body === "string" ? body : JSON.stringify(body, encoded);
     const [status, text] = await send(method, `http://${this.address}${target}`, json).catch(async ({ message }) => {
       throw new EmulatorError(`${await this.whyItEnded()} (${method} ${target}: ${message})`);
     });
@@ -52,9 +52,19 @@ export function renamed(object: object, name: (key: string) => string): any {
   return Object.fromEntries(Object.entries(object).map(([key, value]) => [name(key), value]));
 }
 
-/** Encodes bytes as the control API does. */
-function withBytes(this: any, key: string, value: unknown): unknown {
+/** The fields of a request. JSON would omit one that is undefined, and the request then applies to everything. */
+export function checkedFields(given: object): any {
+  const missing = Object.entries(given).find(([, value]) => value === undefined);
+  if (missing) throw new EmulatorError(`${missing[0]} is undefined: omit the field, or give it a value`);
+  return renamed(given, snakeCase);
+}
+
+/** Encodes bytes as the control API does, and refuses numbers that JSON would replace by null. */
+function encoded(this: any, key: string, value: unknown): unknown {
   const original: unknown = this[key];
+  if (typeof value === "number" && !Number.isFinite(value)) {
+    throw new EmulatorError(`${camelCase(key)} is ${value}, which JSON does not have; it takes a finite number`);
+  }
   return types.isUint8Array(original) ? { $bytes: Buffer.from(original).toString("base64") } : value;
 }
 

@@ -7,6 +7,7 @@
 import { callSite } from "./call_site.js";
 import { ExpectationError, ServiceBus } from "./namespace.js";
 import { shared } from "./process.js";
+import { asError } from "./test.js";
 import { encoded, type Topology } from "./topology.js";
 
 /** A namespace for one run; faults are injected into operations of the parties, by their connection strings. */
@@ -49,7 +50,7 @@ async function outcome(test: (run: Run) => unknown, run: Run): Promise<object> {
     await test(run);
     return { passed: true };
   } catch (thrown) {
-    const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+    const error = asError(thrown);
     return { passed: false, message: `${error.name}: ${error.message}`, location: callSite(error.stack)?.location };
   }
 }

@@ -6,7 +6,7 @@
  * A fault that has not fired when the namespace ends fails the test, unless it was removed with `remove`.
  */
 import { callSite } from "./call_site.js";
-import { renamed, snakeCase, type Ask } from "./control.js";
+import { checkedFields, type Ask } from "./control.js";
 
 type Settlement = "settle" | "complete" | "abandon" | "dead-letter" | "defer";
 type OfMessages = "send" | "receive" | Settlement | "renew-lock";
@@ -29,7 +29,7 @@ export class Faults {
 
   /** Operations of clients: `on("complete", { entity: "orders", nth: 2 })`. */
   on(operation: Operation, which: Which = {}): Operations {
-    return new Operations(this.ask, { operation, ...renamed(which, snakeCase) });
+    return new Operations(this.ask, { operation, ...checkedFields(which) });
   }
 
   /** Ends all locks and links, as when the service is updated. */

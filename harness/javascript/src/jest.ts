@@ -1,8 +1,11 @@
 /** For Jest, in which each test file has its own emulator. */
-import { afterAll } from "@jest/globals";
+import { afterAll, afterEach, expect } from "@jest/globals";
 
 import { stopShared } from "./process.js";
+import { endTimedOut, nameTests } from "./test.js";
 
 export * from "./index.js";
 
+nameTests(() => expect.getState().currentTestName);
+afterEach(endTimedOut);
 afterAll(stopShared);

@@ -1,5 +1,5 @@
 /** A namespace: its connection strings, clock, faults and timeline. */
-import { EmulatorError, camelCase, renamed, snakeCase, type Ask } from "./control.js";
+import { EmulatorError, camelCase, checkedFields, renamed, type Ask } from "./control.js";
 import type { Expectations, MessageState } from "./expectations.js";
 import { Faults } from "./faults.js";
 import type { Emulator } from "./process.js";
@@ -132,7 +132,7 @@ export class ServiceBus {
     kind: Kind,
     fields: Expectations[Kind] & { within?: number } = {} as Expectations[Kind],
   ): Promise<void> {
-    const assertion = { within: WITHIN_SECONDS, ...renamed(fields, snakeCase), kind, entity };
+    const assertion = { within: WITHIN_SECONDS, ...checkedFields(fields), kind, entity };
     const { holds, failure } = await this.ask("POST", "assertions", assertion);
     if (!holds) throw new ExpectationError(failure);
   }

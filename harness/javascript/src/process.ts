@@ -11,6 +11,8 @@ const OPTIONS = "SERVICEBUS_EMULATOR_OPTIONS";
 const START_SECONDS = 30;
 const LOG_LINE = /^\d{4}-\d\d-\d\dT\S+ +(WARN|INFO) /;
 const PLATFORM = `${process.platform}-${process.arch}`;
+/** The version of this package, which `build` adds. */
+const VERSION: string | undefined = require("../package.json").version;
 /** Kept when this module is loaded, because the test that needs the emulator first may have fake timers. */
 const { setInterval } = timers;
 
@@ -52,7 +54,12 @@ export class Emulator {
         : `${program} is not the emulator's program`;
       const lines = stderr.trim().split("\n");
       const reason = lines.find((text) => text && !LOG_LINE.test(text)) ?? silent;
-      throw new EmulatorError(`the emulator did not start: ${reason}; check ${OPTIONS} and ${BINARY}`);
+      throw notStarted(reason);
+    }
+    const { version }: Ready = JSON.parse(ready);
+    if (version !== (VERSION ?? version)) {
+      child.kill("SIGKILL");
+      throw notStarted(`${program} is version ${version}, but this package is version ${VERSION}`);
     }
     for (const handle of [child, child.stdin, child.stdout, child.stderr]) (handle as ChildProcess).unref();
     return new Emulator(child, () => stderr, JSON.parse(ready));
@@ -80,7 +87,13 @@ let started: Promise<Emulator> | undefined;
 /** The emulator of this process, started when it is first needed. */
 export function shared(): Promise<Emulator> {
   if (!started) endWithRunner();
-  return (started ??= Emulator.start(process.env[OPTIONS]?.split(/\s+/).filter(Boolean)));
+  return (started ??= Emulator.start(split(process.env[OPTIONS] ?? "")));
+}
+
+/** Splits options at white space; quotes around a part keep it, as in a shell. */
+function split(options: string): string[] {
+  const words = options.match(/(?:"[^"]*"|'[^']*'|\S)+/g) ?? [];
+  return words.map((word) => word.replace(/"([^"]*)"|'([^']*)'/g, "$1$2"));
 }
 
 /** Ends the emulator of this process, if there is one. */
@@ -105,6 +118,10 @@ function installed(): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+function notStarted(reason: string): EmulatorError {
+  return new EmulatorError(`the emulator did not start: ${reason}; check ${OPTIONS} and ${BINARY}`);
 }
 
 function notFound(program: string, { code, message }: NodeJS.ErrnoException): string {

@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import { once } from "node:events";
+import { chmodSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { FRAMEWORKS, begin, directory, fails, project } from "./frameworks.js";
@@ -54,6 +56,26 @@ const FAILING = [
     name: "a thrown text",
     body: `throw "a text";`,
     output: [/a text/, /timeline of test-\d+/, / {2}nothing happened/],
+  },
+  {
+    name: "a frozen error",
+    body: `throw Object.freeze(new Error("orders are missing"));`,
+    output: [/orders are missing/, /timeline of test-\d+/],
+  },
+  {
+    name: "an undefined field of an assertion",
+    body: `await servicebus.expect("queue.1", "not_completed", { messageId: undefined });`,
+    output: [/EmulatorError[^\n]*messageId is undefined: omit the field, or give it a value/],
+  },
+  {
+    name: "an undefined field of a fault",
+    body: `servicebus.faults.on("complete", { messageId: undefined });`,
+    output: [/EmulatorError[^\n]*messageId is undefined: omit the field, or give it a value/],
+  },
+  {
+    name: "a time that is no number",
+    body: `await servicebus.waitIdle(NaN);`,
+    output: [/EmulatorError[^\n]*within is NaN, which JSON does not have; it takes a finite number/],
   },
   {
     name: "a fault that never fired",
@@ -128,6 +150,8 @@ const PASSING = [
   ["a fault that was removed", undefined, 'await (await servicebus.faults.on("complete").loseReply()).remove();'],
 ];
 
+const node = FRAMEWORKS["node:test"];
+
 for (const [name, framework] of Object.entries(FRAMEWORKS)) {
   test(`${name}: a failing test shows the reason and its timeline`, async () => {
     const tests = FAILING.map(({ name, topology, body }) => [name, topology, body]);
@@ -136,6 +160,58 @@ for (const [name, framework] of Object.entries(FRAMEWORKS)) {
     assert.match(output, new RegExp(`${PASSING.length} passed|pass ${PASSING.length}\\b`), output);
   });
 }
+
+const LATE = 'late = servicebus; await send(servicebus, "queue.1"); await pause(4_000);';
+const TIMED_OUT = {
+  "node:test": `
+    test("late", { timeout: 2_000 }, withServiceBus(async (servicebus) => {${LATE}}));`,
+  jest: `
+    test("late", withServiceBus(async (servicebus) => {${LATE}}), 2_000);
+    test.concurrent("beside", withServiceBus(async (servicebus) => {
+      await pause(3_000);
+      await servicebus.counts("queue.1");
+    }));`,
+};
+for (const [name, tests] of Object.entries(TIMED_OUT)) {
+  test(`${name}: a test that times out shows its timeline, and its namespace ends`, async () => {
+    const framework = FRAMEWORKS[name];
+    const head = "let late; const pause = (milliseconds) => new Promise((resume) => setTimeout(resume, milliseconds));";
+    const next = framework.test("next", undefined, 'await assert.rejects(late.counts("queue.1"), /no namespace/);');
+    const output = await fails(framework, directory({ [framework.file]: framework.head + head + tests + next }));
+    follows(output, [/timeline of test-\d+/, / sent +o-17/]);
+    assert.match(output, name === "jest" ? /1 failed, 2 passed/ : /pass 1\n.*fail 0\n.*cancelled 1/, output);
+  });
+}
+
+test("node:test: a fault does not fail a test that was skipped or is to do", async () => {
+  const tests = ["skip", "todo"].map(
+    (method) => `test("it", withServiceBus(async (servicebus, t) => {
+      await servicebus.faults.on("complete").loseReply();
+      t.${method}();
+    }));`,
+  );
+  const { code, output } = await begin(node, directory({ [node.file]: node.head + tests.join("\n") })).ended;
+  assert.equal(code, 0, output);
+  assert.match(output, /skipped 1\n.*todo 1/, output);
+  assert.doesNotMatch(output, /never fired/);
+});
+
+test("jest: an error of Node's core stays as it is", async () => {
+  const { jest } = FRAMEWORKS;
+  const body = 'require("node:fs").readFileSync("/nowhere/orders");';
+  const output = await fails(jest, project(jest, [["it", undefined, body]]));
+  follows(output, [/ENOENT: no such file/, /timeline of test-\d+/]);
+  assert.doesNotMatch(output, /thrown: /);
+});
+
+test("vitest: a repetition does not add its timeline to the error of an earlier one", async () => {
+  const { vitest } = FRAMEWORKS;
+  const tests = `let runs = 0;
+    test("it", { repeats: 1 }, async ({ servicebus }) => { if (runs++ === 0) throw new Error("in the first run"); });`;
+  const output = await fails(vitest, directory({ [vitest.file]: vitest.head + tests }));
+  follows(output, [/in the first run/, /timeline of test-1/]);
+  assert.doesNotMatch(output, /timeline of test-2/);
+});
 
 test("vitest: a fault does not fail a test that has failed or was skipped", async () => {
   const { vitest } = FRAMEWORKS;
@@ -147,7 +223,6 @@ test("vitest: a fault does not fail a test that has failed or was skipped", asyn
   assert.doesNotMatch(output, /never fired/);
 });
 
-const node = FRAMEWORKS["node:test"];
 const EMPTY_TEST = [["it", undefined, ""]];
 
 /** Hides the package of the platform. */
@@ -171,6 +246,10 @@ const BAD_ENVIRONMENTS = {
     /the emulator did not start: true is not the emulator's program; check SERVICEBUS_EMULATOR_OPTIONS and SERVICEBUS_EMULATOR_BIN/,
   ],
   "another program": [{ SERVICEBUS_EMULATOR_BIN: "cat" }, /the emulator did not start: .*unrecognized option/],
+  "an option with a space": [
+    { SERVICEBUS_EMULATOR_OPTIONS: `'--none a b'` },
+    /the emulator did not start: .*'--none a b'/,
+  ],
   "an unknown option": [{ SERVICEBUS_EMULATOR_OPTIONS: "--amqp-prot 1" }, /the emulator did not start: .*--amqp-prot/],
 };
 
@@ -180,6 +259,16 @@ for (const [name, [environment, ...errors]] of Object.entries(BAD_ENVIRONMENTS))
     follows(await fails(node, cwd, environment), errors);
   });
 }
+
+test("a program of another version is a readable error", async () => {
+  const other = `#!/bin/sh\necho '{"event":"ready","version":"9.9.9"}'\n`;
+  const cwd = directory({ [node.file]: node.head + node.test(...EMPTY_TEST[0]), other });
+  const program = join(cwd, "other");
+  chmodSync(program, 0o755);
+  follows(await fails(node, cwd, { SERVICEBUS_EMULATOR_BIN: program }), [
+    /did not start: \S+\/other is version 9\.9\.9, but this package is version \d\S+; check .*SERVICEBUS_EMULATOR_BIN/,
+  ]);
+});
 
 test("variables for another emulator are ignored", async () => {
   const settings = { DATA: "/dev/null/data", CONFIG: "none.json", HTTPS_PORT: "1", CONTROL_TOKEN: "secret" };

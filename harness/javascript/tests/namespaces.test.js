@@ -188,6 +188,13 @@ test(
   }),
 );
 
+test("the line of a test is not one of Node's core", async () => {
+  const { callSite } = await import("./node_modules/servicebus-emulator/dist/call_site.js");
+  const frames = ["async Test.run (node:internal/test_runner/test:797:25)", "file:///shop/it.test.mjs:3:1"];
+  const stack = ["Error", ...frames.map((frame) => `    at ${frame}`)].join("\n");
+  assert.equal(callSite(stack).location, "/shop/it.test.mjs:3");
+});
+
 test("test files that run in parallel have separate emulators", async () => {
   const body = 'await send(servicebus, "queue.1"); await servicebus.expect("queue.1", "message_count", { active: 1 });';
   for (const framework of Object.values(FRAMEWORKS)) {

@@ -57,6 +57,26 @@ def test_an_interrupted_run_reports_no_failure(project: Pytester) -> None:
     assert "never fired" not in output
 
 
+def test_a_start_that_is_interrupted_ends_at_once(project: Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = project.path / "program"
+    program.write_text("#!/bin/sh\necho $$ >emulator\nexec sleep 60\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("SERVICEBUS_EMULATOR_BIN", str(program))
+    project.makepyfile("def test_it(servicebus): pass")
+    run = subprocess.Popen([sys.executable, "-m", "pytest"], cwd=project.path, start_new_session=True)
+    try:
+        started = int(address(project.path / "emulator"))
+        os.killpg(run.pid, signal.SIGINT)  # As a terminal sends it for Ctrl-C.
+        run.wait(SECONDS / 2)
+        with pytest.raises(ProcessLookupError):
+            for _ in range(SECONDS):  # The process that adopts it may take a moment to remove it.
+                os.kill(started, 0)
+                time.sleep(0.1)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(run.pid, signal.SIGKILL)
+
+
 def address(file: Path) -> str:
     deadline = time.monotonic() + SECONDS
     while not (file.exists() and file.read_text().endswith("\n")):

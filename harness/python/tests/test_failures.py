@@ -1,9 +1,11 @@
 """Reports of failing tests, and errors for invalid input."""
 
 import socket
+import time
 
 import pytest
 from pytest import Pytester
+from servicebus_emulator.process import release
 
 EMPTY_TEST = "def test_it(servicebus): pass"
 ONE_FAULT = """
@@ -44,6 +46,23 @@ def test_the_report_of_a_failing_test_has_its_timeline(project: Pytester) -> Non
         "  *clock advanced  by the test, 3600 s",
         "  +3600.* s expired *o-17, in queue.1",
     )
+
+
+def test_the_report_of_a_failing_set_up_has_the_timeline(project: Pytester) -> None:
+    tests = """
+        import pytest
+        from clients import send
+
+        @pytest.fixture
+        def orders(servicebus):
+            send(servicebus, "queue.1")
+            servicebus.faults.on("complete").lose_reply()
+            raise ValueError("no orders")
+
+        def test_it(orders): pass
+    """
+    result = fails(project, tests, "E *ValueError: no orders", "-* timeline of test-1 -*", "  +* s *sent *o-17, *")
+    result.assert_outcomes(errors=1)
 
 
 def test_a_failed_assertion_shows_what_happened_instead(project: Pytester) -> None:
@@ -219,6 +238,35 @@ def test_the_reason_of_a_failed_start_is_not_a_line_of_the_log(
     program.chmod(0o755)
     monkeypatch.setenv("SERVICEBUS_EMULATOR_BIN", str(program))
     fails(project, EMPTY_TEST, "the emulator did not start: a reason; check `servicebus_options` and *_BIN")
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("sleep 60 & wait", "it was not ready within 3 s"),
+        ("echo not ready; echo wrong >&2; sleep 60 & wait", "wrong"),
+        (
+            """echo '{"event":"ready","version":"9.9.9"}'; exec cat""",
+            "*/program is version 9.9.9, but this package is version *.*",
+        ),
+    ],
+)
+def test_a_script_that_is_not_the_emulator_is_refused_in_time(
+    project: Pytester, monkeypatch: pytest.MonkeyPatch, script: str, reason: str
+) -> None:
+    program = project.path / "program"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("SERVICEBUS_EMULATOR_BIN", str(program))
+    project.makeconftest("import servicebus_emulator.process as it\nit.START_SECONDS = 3")
+    began = time.monotonic()
+    fails(project, EMPTY_TEST, f"the emulator did not start: {reason}; check `servicebus_options` and *_BIN")
+    assert time.monotonic() - began < 30
+
+
+def test_versions_of_python_and_cargo_are_compared_by_their_numbers() -> None:
+    versions = ["0.2.0", "0.2.0-rc.1", "0.2.0rc1", "0.2.0.dev1"]
+    assert [release(version) for version in versions] == ["0.2.0"] * 4
 
 
 def test_variables_for_another_emulator_are_ignored(project: Pytester, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The pytest plugin: fixtures, and the timeline in the reports of failed tests."""
+"""The pytest plugin: fixtures, and the timeline in the reports of failed tests and set-ups."""
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
@@ -60,11 +60,11 @@ def servicebus(request: pytest.FixtureRequest, servicebus_emulator: Emulator) ->
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Adds the timeline of the namespace to the report of a failed test."""
+    """Adds the timeline of the namespace to the report of a failed test or set-up."""
     report = yield
     servicebus = item.stash.get(_servicebus, None)
-    if report.when == "call" and servicebus is not None:
-        servicebus.passed = report.passed
+    if report.when in ("setup", "call") and servicebus is not None:
+        servicebus.passed = report.when == "call" and report.passed
         if report.failed:
             with suppress(EmulatorError):  # The emulator has ended, as the failure says.
                 report.sections.append((f"timeline of {servicebus.name}", str(servicebus.timeline())))

@@ -9,13 +9,14 @@ import shutil
 import signal
 import sys
 import tempfile
-import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import PackageNotFoundError, files
+from importlib.metadata import PackageNotFoundError, files, version
 from pathlib import Path
+from queue import Empty, Queue
 from subprocess import PIPE, Popen, TimeoutExpired
+from threading import Thread
 from typing import Any
 
 from .control import Control, EmulatorError
@@ -23,6 +24,7 @@ from .control import Control, EmulatorError
 __tracebackhide__ = True
 
 PROGRAM = "servicebus-emulator.exe" if sys.platform == "win32" else "servicebus-emulator"
+PACKAGE = "pytest-servicebus-emulator"
 VARIABLE = "SERVICEBUS_EMULATOR_BIN"
 START_SECONDS = 30
 STOP_SECONDS = 10
@@ -37,7 +39,8 @@ class Emulator:
         self._program = program()
         command = [self._program, "--for-tests", *options]
         # In another session, because Ctrl-C is for the tests; the emulator ends when they end.
-        self._process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=self._stderr, start_new_session=True)
+        # Without buffers, whose locks a thread that still reads would hold when this process exits.
+        self._process = Popen(command, bufsize=0, stdin=PIPE, stdout=PIPE, stderr=self._stderr, start_new_session=True)
         if hasattr(os, "register_at_fork"):  # A child process of a test must not keep the emulator running.
             os.register_at_fork(after_in_child=self._close_stdin)
         self.ready = self._wait_until_ready()
@@ -65,26 +68,40 @@ class Emulator:
 
     def _wait_until_ready(self) -> dict[str, Any]:
         process = self._process
-        late = threading.Event()
-
-        def give_up() -> None:
-            late.set()
+        try:
+            line = self._first_line()
+        except BaseException:  # Ctrl-C
             process.kill()
-
-        limit = threading.Timer(START_SECONDS, give_up)
-        limit.start()
-        line = process.stdout.readline() if process.stdout else b""
-        limit.cancel()
-        if line.startswith(b'{"event":"ready"'):
-            return dict(json.loads(line))
+            raise
+        ready: dict[str, Any] = json.loads(line) if line and line.startswith(b'{"event":"ready"') else {}
+        own = own_version()
+        if ready and (own is None or release(ready["version"]) == release(own)):
+            return ready
         process.kill()
         process.wait()
         silent = f"{self._program} is not the emulator's program"
-        if late.is_set():
+        if line is None:
             silent = f"it was not ready within {START_SECONDS} s"
         reason = next((text for text in self._error_lines() if text and not LOG_LINE.match(text)), silent)
-        self.stop()
+        if ready:
+            reason = f"{self._program} is version {ready['version']}, but this package is version {own}"
+        if process.stdout and line is not None:  # Otherwise it is still being read.
+            process.stdout.close()
+        self._close_stdin()
+        self._stderr.close()
         raise EmulatorError(f"the emulator did not start: {reason}; check `servicebus_options` and {VARIABLE}")
+
+    def _first_line(self) -> bytes | None:
+        """The first line of standard output, or nothing if it does not come in time.
+
+        A thread reads it: another process that has inherited standard output may keep it open.
+        """
+        lines: Queue[bytes] = Queue()
+        stdout = self._process.stdout
+        Thread(target=lambda: lines.put(stdout.readline() if stdout else b""), daemon=True).start()
+        with suppress(Empty):
+            return lines.get(timeout=START_SECONDS)
+        return None
 
     def _error_lines(self) -> list[str]:
         """The last lines of the emulator's standard error, or one empty line."""
@@ -120,9 +137,21 @@ def program() -> str:
     )
 
 
+def own_version() -> str | None:
+    """The version of this package, if it is installed."""
+    with suppress(PackageNotFoundError):
+        return version(PACKAGE)
+    return None
+
+
+def release(version: str) -> str:
+    """The numbers of a version: Python writes 0.2.0-rc.1 as 0.2.0rc1."""
+    return re.split(r"[^\d.]", version)[0].rstrip(".")
+
+
 def installed() -> str | None:
     """The program that was installed with this package."""
     with suppress(PackageNotFoundError):
-        paths = (Path(str(file.locate())) for file in files("pytest-servicebus-emulator") or [] if file.name == PROGRAM)
+        paths = (Path(str(file.locate())) for file in files(PACKAGE) or [] if file.name == PROGRAM)
         return next((str(path.resolve()) for path in paths if path.is_file()), None)
     return None

@@ -70,6 +70,11 @@ public final class Emulator implements AutoCloseable {
             throw didNotStart(Objects.requireNonNullElse(firstError, reason));
         }
         ready = Json.parse(line);
+        String version = Emulator.class.getPackage().getImplementationVersion();
+        if (version != null && !version.equals(ready.get("version"))) {
+            process.destroyForcibly();
+            throw didNotStart(program.path + " is version " + ready.get("version") + ", but this artefact is version " + version);
+        }
     }
 
     /** The emulator of this JVM with these options, started by the first call; a failed start is not repeated. */

@@ -54,7 +54,8 @@ final class Json {
             return write(Map.of("$bytes", Base64.getEncoder().encodeToString((byte[]) value)));
         }
         if (value instanceof Duration) {
-            return write(((Duration) value).toNanos() / 1e9);
+            Duration duration = (Duration) value;
+            return write(duration.getSeconds() + duration.getNano() / 1e9);
         }
         if (value != null && value.getClass().isArray()) {
             String type = value.getClass().getSimpleName();

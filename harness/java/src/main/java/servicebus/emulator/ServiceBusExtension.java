@@ -5,6 +5,7 @@ import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.ExtensionConfigurationException;
@@ -23,6 +24,8 @@ public final class ServiceBusExtension implements ParameterResolver, AfterEachCa
     /** The configuration parameter of JUnit with options of the emulator, such as {@code --tier premium}. */
     static final String OPTIONS = "servicebus.options";
 
+    private static final Pattern OPTION = Pattern.compile("(?:\"[^\"]*\"|'[^']*'|\\S)++");
+    private static final Pattern QUOTED = Pattern.compile("\"([^\"]*)\"|'([^']*)'");
     private static final ExtensionContext.Namespace STORE =
             ExtensionContext.Namespace.create(ServiceBusExtension.class);
     private final Topology topology;
@@ -51,8 +54,7 @@ public final class ServiceBusExtension implements ParameterResolver, AfterEachCa
         // Not with getOrComputeIfAbsent, which would keep a failure and throw it again.
         ServiceBus servicebus = context.getStore(STORE).get(ServiceBus.class, ServiceBus.class);
         if (servicebus == null) {
-            String[] options = context.getConfigurationParameter(OPTIONS).map(String::trim).orElse("").split("\\s+");
-            Emulator emulator = Emulator.shared(options[0].isEmpty() ? new String[0] : options);
+            Emulator emulator = Emulator.shared(split(context.getConfigurationParameter(OPTIONS).orElse("")));
             servicebus = new ServiceBus(emulator, configuration(context));
             context.getStore(STORE).put(ServiceBus.class, servicebus);
         }
@@ -75,6 +77,14 @@ public final class ServiceBusExtension implements ParameterResolver, AfterEachCa
             error.setStackTrace(new StackTraceElement[0]);
             throw error;
         }
+    }
+
+    /** Splits options at white space; quotes around a part keep it, as in a shell. */
+    private static String[] split(String options) {
+        return OPTION.matcher(options)
+                .results()
+                .map(option -> QUOTED.matcher(option.group()).replaceAll("$1$2"))
+                .toArray(String[]::new);
     }
 
     private String configuration(ExtensionContext context) {

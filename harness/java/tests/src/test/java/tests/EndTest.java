@@ -9,6 +9,7 @@ import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -83,6 +84,19 @@ class EndTest {
     void aProgramThatIsNotTheEmulatorIsAnError(String program, String message) throws Exception {
         var run = start(Map.of("SERVICEBUS_EMULATOR_BIN", program));
         String line = line(run);
+        assertTrue(line.matches(message), line);
+        run.destroy();
+    }
+
+    @Test
+    void aProgramOfAnotherVersionIsAnError() throws Exception {
+        var program = temporary.resolve("program");
+        Files.writeString(program, "#!/bin/sh\necho '{\"event\":\"ready\",\"version\":\"9.9.9\"}'\nexec cat\n");
+        assertTrue(program.toFile().setExecutable(true));
+        var run = start(Map.of("SERVICEBUS_EMULATOR_BIN", program.toString()));
+        String line = line(run);
+        String message = "the emulator did not start: " + program + " is version 9\\.9\\.9, but this artefact is version \\d\\S+; "
+                + "check its options .* and SERVICEBUS_EMULATOR_BIN";
         assertTrue(line.matches(message), line);
         run.destroy();
     }

@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -135,6 +136,30 @@ class FailuresTest {
         assertEquals(-1, failures.get("skipped").indexOf("never fired"));
     }
 
+    @ServiceBusEmulator
+    static class Interrupted {
+        @AfterEach
+        void interrupt() {
+            Thread.currentThread().interrupt();
+        }
+
+        @Test
+        void failing(ServiceBus servicebus) {
+            throw new IllegalStateException("another");
+        }
+    }
+
+    @Test
+    void anInterruptThatATestLeavesDoesNotHideItsTimeline() {
+        var failures = run(Interrupted.class);
+        Thread.interrupted();
+        shows(failures.get("failing"), "java.lang.IllegalStateException: another", "*timeline of*");
+        try (var servicebus = ServiceBus.start(new servicebus.emulator.Topology())) {
+            Thread.currentThread().interrupt();
+        }
+        assertTrue(Thread.interrupted());
+    }
+
     @Test
     void aFaultThatNeverFiredFailsABlock() {
         var error = assertThrows(AssertionError.class, () -> {
@@ -189,6 +214,11 @@ class FailuresTest {
         }
 
         @Test
+        void longTimes(ServiceBus servicebus) {
+            servicebus.expect("orders", "not_scheduled", Map.of("due_in", Duration.ofDays(365 * 300)));
+        }
+
+        @Test
         void fails(ServiceBus servicebus) {
             Clients.send(servicebus, "orders");
             servicebus.expect("orders", "dead_lettered", Map.of("reason", "late", "within", Duration.ofMillis(100)));
@@ -210,6 +240,7 @@ class FailuresTest {
         var failures = run(Expecting.class);
         assertEquals("", failures.get("holds"));
         assertEquals("", failures.get("listsAndArrays"));
+        shows(failures.get("longTimes"), "EmulatorException: due_in is 9460800000.0; it takes seconds from 0 to *");
         shows(failures.get("bytes"), "AssertionError: orders: expected no message completed*");
         shows(failures.get("noText"), "EmulatorException: body is the bytes ff, which are not UTF-8; it takes a text*");
         shows(failures.get("noJson"), "EmulatorException: body_json contains bytes, which JSON does not have; it takes JSON*");
@@ -307,6 +338,7 @@ class FailuresTest {
     @Test
     void optionsAreThoseOfTheEmulator() throws Exception {
         assertEquals("", run(Any.class, "--tier", "premium").get("test"));
+        shows(run(Any.class, "\"--none a b\"").get("test"), "the emulator did not start: *'--none a b'*");
         shows(run(Any.class, "--amqp-prot", "1").get("test"), "the emulator did not start: *; check its options (*");
         try (var listener = new java.net.ServerSocket(0, 1, java.net.InetAddress.getByName("127.0.0.1"))) {
             shows(run(Any.class, "--amqp-port", "" + listener.getLocalPort()).get("test"),
