@@ -24,6 +24,8 @@ pub(crate) struct Definition {
     /// Of a topic, the rules of each of its subscriptions.
     pub(crate) rules: Vec<(EntityPath, Vec<Rule>)>,
     pub(crate) metadata: EntityMetadata,
+    /// Whether it is deleted with its link.
+    pub(crate) is_temporary: bool,
 }
 
 const KINDS: [(&str, EntityKind); 3] = [
@@ -92,7 +94,7 @@ struct KeyPair {
 }
 
 impl Definition {
-    pub(crate) fn row(entity: &Entity, metadata: &EntityMetadata) -> Vec<u8> {
+    pub(crate) fn row(entity: &Entity, metadata: &EntityMetadata, is_temporary: bool) -> Vec<u8> {
         let kind = KINDS.iter().find(|(_, kind)| *kind == entity.kind());
         let subscriptions = entity.subscriptions();
         let (created_at, changed_at, used_before) = metadata.times();
@@ -116,7 +118,7 @@ impl Definition {
                 .collect(),
             keys: given.authorization_rules.iter().map(KeyPair::of).collect(),
             client: entity.description().client.as_deref().cloned().map(Client),
-            temporary: metadata.is_temporary,
+            temporary: is_temporary,
         };
         // Maps with other keys than texts cannot be written as JSON; there are none.
         serde_json::to_vec(&row).unwrap_or_default()
@@ -156,7 +158,6 @@ impl Definition {
         let at = Timestamp::from_millis;
         let mut metadata =
             EntityMetadata::of_times(at(created_at), at(changed_at), used_before.map(at));
-        metadata.is_temporary = row.temporary;
         metadata.set_admin_metadata(AdminMetadata {
             targets: targets.collect(),
             authorization_rules: row.keys.into_iter().map(KeyPair::read).collect(),
@@ -167,6 +168,7 @@ impl Definition {
             description,
             rules,
             metadata,
+            is_temporary: row.temporary,
         })
     }
 }

@@ -351,7 +351,7 @@ async fn entities_bound_to_links_are_removed_at_the_next_start() {
     make(EntityKind::Queue, temporary, None);
     let entity = process.namespace.entity(&path(temporary));
     let entity = entity.expect("it was made");
-    entity.metadata(|metadata| metadata.is_temporary = true);
+    entity.mark_temporary();
     process.namespace.append_metadata(&entity);
     make(EntityKind::Queue, of_administrator, None);
     let durable = "t/subscriptions/s$client$D";

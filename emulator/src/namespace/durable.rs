@@ -45,8 +45,9 @@ impl Namespace {
         let Some(store) = &self.store else {
             return;
         };
-        let definition =
-            |entity: &Entity| shared.metadata(|metadata| Definition::row(entity, metadata));
+        let definition = |entity: &Entity| {
+            shared.metadata(|metadata| Definition::row(entity, metadata, shared.is_temporary()))
+        };
         store.append_changes(entity, || self.stored_clock(), definition);
     }
 
@@ -209,6 +210,9 @@ impl Namespace {
         entity.restore_rules(definition.rules);
         let path = definition.path;
         let made = SharedEntity::new(entity, definition.metadata);
+        if definition.is_temporary {
+            made.mark_temporary();
+        }
         let inserted = self.index_of_entities().insert(&path, |_| made);
         if inserted.is_err() {
             tracing::warn!(namespace = self.name(), %path, "is stored twice; the older one is used");

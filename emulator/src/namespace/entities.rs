@@ -32,6 +32,8 @@ pub(crate) struct SharedEntity {
     entity: Mutex<Entity>,
     metadata: Mutex<EntityMetadata>,
     deleted: AtomicBool,
+    /// Whether it is deleted with its link: an administrator may give another entity such a name.
+    is_temporary: AtomicBool,
     /// The management locks that end with it.
     tied_locks: OnceLock<Box<TiedLocks>>,
     /// Sends that wait for their outcome.
@@ -47,6 +49,7 @@ impl SharedEntity {
             entity: Mutex::new(entity),
             metadata: Mutex::new(metadata),
             deleted: AtomicBool::new(false),
+            is_temporary: AtomicBool::new(false),
             tied_locks: OnceLock::new(),
             sends: Sends::default(),
         }
@@ -61,6 +64,14 @@ impl SharedEntity {
     /// Accesses its metadata. The lock of the metadata comes after that of any entity: `with` must lock none.
     pub(crate) fn metadata<T>(&self, with: impl FnOnce(&mut EntityMetadata) -> T) -> T {
         with(&mut take(Rank::Inner, || self.metadata.lock()))
+    }
+
+    pub(crate) fn mark_temporary(&self) {
+        self.is_temporary.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_temporary(&self) -> bool {
+        self.is_temporary.load(Ordering::Relaxed)
     }
 
     /// Returns whether it is no longer in the namespace; other references to it must be dropped.

@@ -100,7 +100,7 @@ impl Namespace {
         let path = EntityPath::of_address(&name).ok_or_else(|| invalid_name(&name, "its form"))?;
         let _alone = self.administer();
         let entity = self.create_for_client(kind, &path, None, None, None)?;
-        entity.metadata(|metadata| metadata.is_temporary = true);
+        entity.mark_temporary();
         self.append_metadata(&entity);
         Ok(LinkScope {
             entity,
@@ -327,7 +327,7 @@ impl Namespace {
     pub(super) fn delete_left_by_links(&self, paths: &[EntityPath]) {
         let _alone = self.administer();
         for entity in paths.iter().filter_map(|path| self.entity(path)) {
-            if self.is_volatile(&entity) || entity.metadata(|metadata| metadata.is_temporary) {
+            if self.is_volatile(&entity) || entity.is_temporary() {
                 tracing::info!(namespace = self.name(), entity = %entity.path, "ended with its JMS client and was deleted");
                 self.delete_if_there(&entity);
             }
@@ -471,7 +471,7 @@ mod tests {
         let mut gone = Vec::new();
         for _ in 0..MANY {
             let scope = namespace.create_temporary(EntityKind::Queue, &mut ids);
-            let is_marked = |scope: &LinkScope| scope.entity.metadata(|own| own.is_temporary);
+            let is_marked = |scope: &LinkScope| scope.entity.is_temporary();
             assert!(scope.as_ref().is_ok_and(is_marked));
             gone.push(Arc::downgrade(&scope.expect("there is room").entity));
         }

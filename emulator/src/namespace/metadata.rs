@@ -22,8 +22,6 @@ pub(crate) struct EntityMetadata {
     changed_at: Timestamp,
     /// When it was last used before it was changed.
     used_before: Option<Timestamp>,
-    /// Whether it is deleted with its link: an administrator may give another entity such a name.
-    pub(crate) is_temporary: bool,
     admin_metadata: Option<Box<AdminMetadata>>,
 }
 
@@ -53,7 +51,6 @@ impl EntityMetadata {
             created_at,
             changed_at: created_at,
             used_before: None,
-            is_temporary: false,
             admin_metadata: None,
         }
     }

@@ -16,7 +16,8 @@ pub(super) fn seen(namespace: &Namespace) -> Vec<String> {
     for shared in namespace.entities() {
         namespace.read(&shared, |entity| {
             let path = entity.path();
-            let definition = shared.metadata(|metadata| Definition::row(entity, metadata));
+            let definition = shared
+                .metadata(|metadata| Definition::row(entity, metadata, shared.is_temporary()));
             lines.push(format!("{path}: {}", String::from_utf8_lossy(&definition)));
             for kind in SubQueue::ALL {
                 let all = entity.inspect(kind, SequenceNumber(0), false, 0);
