@@ -139,13 +139,19 @@ fn a_receive_request_ends_with_its_client_whatever_is_unread() {
         let token = root_token("http://localhost");
         let waiting = rest.begin_raw(
             format!(
-                "DELETE /q/messages/head?timeout=60 HTTP/1.1\r\nHost: localhost\r\nAuthorization: {token}\r\n\
+                "DELETE /q/messages/head?timeout=300 HTTP/1.1\r\nHost: localhost\r\nAuthorization: {token}\r\n\
                  {headers}\r\n{unread}"
             )
             .as_bytes(),
         );
-        until_somebody_waits(&bus);
+        let receivers = || bus.http.get("~/receivers?entity=q").ok()["receivers"].clone();
+        eventually("a request that waits", || {
+            (receivers() != json!([])).then_some(())
+        });
         drop(waiting);
+        eventually("the end of the request", || {
+            (receivers() == json!([])).then_some(())
+        });
         rest.send("q", &[], "hello");
         assert_eq!(rest.take("q").text(), "hello", "{headers:?} {unread:?}");
     }
