@@ -244,32 +244,33 @@ impl ClientConnection {
         };
         let fitting = active.iter().take(credit).take_while(fits).count();
         let shown = &active[..fitting];
-        let looked_at = match active.len() > fitting {
-            true => shown.last().map_or(0, |at| at + 1),
+        let (ahead, settled) = (namespace.clock.ahead(), browser.settled);
+        let places = seen.iter_mut().enumerate();
+        let whole = places.filter(|(at, _)| shown.binary_search(at).is_ok());
+        missing.fill(whole.map(|(_, seen)| &mut seen.message));
+        let mut show = |at: &&usize| self.show(link, &seen[**at], ahead, settled);
+        let sent = shown.iter().take_while(&mut show).count();
+        let Some(Link::Browser(browser)) = self.links.get_mut(link) else {
+            return false;
+        };
+        let looked_at = match active.len() > sent {
+            true => shown[..sent].last().map_or(0, |at| at + 1),
             false => seen.len(),
         };
         if let (View::Copies(from, _), Some(last)) = (&mut browser.view, looked_at.checked_sub(1)) {
             *from = SequenceNumber(seen[last].broker_properties.sequence_number.0 + 1);
         }
-        let ahead = namespace.clock.ahead();
-        let settled = browser.settled;
-        let nothing_more = is_end && active.len() == fitting;
+        let nothing_more = is_end && active.len() == sent;
         // While the session's window is closed nothing was looked at.
-        let is_done = nothing_more && credit > 0 || fitting == granted;
-        let drained = is_done && std::mem::take(&mut browser.drain);
-        let places = seen.iter_mut().enumerate();
-        let whole = places.filter(|(at, _)| shown.binary_search(at).is_ok());
-        missing.fill(whole.map(|(_, seen)| &mut seen.message));
-        for &at in shown {
-            self.show(link, &seen[at], ahead, settled);
-        }
-        if drained {
+        let is_done = nothing_more && credit > 0 || sent == granted;
+        if is_done && std::mem::take(&mut browser.drain) {
             self.engine.drained(link);
         }
-        credit > shown.len() && !nothing_more
+        credit > sent && sent == fitting && !nothing_more
     }
 
-    fn show(&mut self, link: LinkId, seen: &Peeked, ahead: i64, settled: bool) {
+    /// Sends a copy; returns false if the session's window has closed, after which it must be sent again when it opens.
+    fn show(&mut self, link: LinkId, seen: &Peeked, ahead: i64, settled: bool) -> bool {
         let broker_properties = BrokerProperties {
             state: None,
             ..seen.broker_properties
@@ -280,7 +281,7 @@ impl ClientConnection {
             .message
             .encode(&broker_properties, ahead, &mut self.outbound.scratch)
         else {
-            return;
+            return true;
         };
         let mut tag = [0; 16];
         tag[8..].copy_from_slice(&broker_properties.sequence_number.0.to_be_bytes());
@@ -291,6 +292,6 @@ impl ClientConnection {
             head: &self.outbound.scratch,
             tail,
         };
-        self.engine.deliver(link, frame);
+        self.engine.deliver(link, frame).is_some()
     }
 }

@@ -130,10 +130,12 @@ fn deliveries_wait_for_the_session_window() {
         ..Open::default()
     });
     // The reply of $cbs was the first of the five; each message needs two frames.
-    let receiver = peer.receiver_with_credit("q", 5);
+    let receiver = peer.receiver("q");
+    peer.flow_within(&receiver, (0, 5), 5, false);
     assert_eq!(peer.receive(&receiver).id(), "0");
     assert_eq!(peer.receive(&receiver).id(), "1");
     for (next, id) in [(5, "2"), (7, "3"), (9, "4")] {
+        assert_eq!(transfers(&mut peer), 0);
         let flow = [uint(next), uint(2), uint(0), uint(100)];
         peer.frame(0, FLOW, &flow);
         assert_eq!(peer.receive(&receiver).id(), id);
@@ -182,6 +184,26 @@ fn a_browser_is_drained_when_its_credit_is_used_up() {
         assert_eq!(peer.receive(&browser).id(), number.to_string());
     }
     assert_eq!(drained(&mut peer, &browser).number(5), 12);
+}
+
+#[test]
+fn a_browser_gets_every_message_when_a_large_one_closes_the_session_window() {
+    let premium = queues(r#""Tier":"premium""#, &[("q", "")]);
+    let (_bus, mut peer, sender) = Bus::configured(&premium).with_sender("q");
+    for number in 0..4 {
+        peer.send(
+            &sender,
+            &Message::new(&number.to_string()).body(vec![0; 200_000]),
+        );
+    }
+    let browser = peer.attached(&Attach::queue_browser("q"));
+    // After the reply of $cbs: the first message and a part of the second.
+    peer.flow_within(&browser, (1, 6), 4, false);
+    assert_eq!(peer.receive(&browser).id(), "0");
+    peer.flow_within(&browser, (7, 100), 3, false);
+    for number in 1..4 {
+        assert_eq!(peer.receive(&browser).id(), number.to_string());
+    }
 }
 
 #[test]
