@@ -5,6 +5,7 @@ import time
 
 import pytest
 from pytest import Pytester
+
 from servicebus_emulator.process import release
 
 EMPTY_TEST = "def test_it(servicebus): pass"
