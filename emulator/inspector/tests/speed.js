@@ -5,6 +5,10 @@ import { createNamespace, fill, launchBrowser, open, startEmulator, topology } f
 
 const MESSAGES = 100000;
 const RUNS = 5;
+/** The maximum time between two frames while the list is scrolled, in milliseconds. */
+const MAX_FRAME = 33;
+/** The maximum ratio of the time until a full list is shown to that until an empty list is shown. */
+const MAX_RATIO = 4;
 
 /** The 95th percentile of the times between frames in milliseconds, while the list scrolls by `step` pixels per frame. */
 function frameTime(page, step) {
@@ -40,8 +44,11 @@ async function least(measure) {
   return Math.min(...times);
 }
 
-function print(name, value, reference) {
-  console.log(`${name}: ${value.toFixed(1)} ms, ${reference.toFixed(1)} ms without: ${(value / reference).toFixed(2)}`);
+/** Prints a time and that of a page without such work; exits with 1 if the time is longer than `limit` milliseconds. */
+function print(name, value, reference, limit) {
+  const holds = value <= limit;
+  if (!holds) process.exitCode = 1;
+  console.log(`${name}: ${value.toFixed(1)} ms, ${reference.toFixed(1)} ms without, limit ${limit.toFixed(1)} ms: ${holds ? "holds" : "missed"}`);
 }
 
 const emulator = await startEmulator();
@@ -51,7 +58,9 @@ await fill(namespace, MESSAGES);
 const root = `${emulator.page}#/speed`;
 const page = await open(browser, emulator, "#/speed/orders");
 await page.locator("main .list .row", { hasText: "m-0" }).first().waitFor();
-print("frame while scrolling", await least(() => frameTime(page, 5000)), await least(() => frameTime(page, 0)));
-print("rows shown", await least(() => loadTime(page, root, "orders", "m-0")), await least(() => loadTime(page, root, "empty", "There are no messages.")));
+const [scrolling, idle] = [await least(() => frameTime(page, 5000)), await least(() => frameTime(page, 0))];
+print("frame while scrolling", scrolling, idle, Math.max(MAX_FRAME, 2 * idle));
+const [full, empty] = [await least(() => loadTime(page, root, "orders", "m-0")), await least(() => loadTime(page, root, "empty", "There are no messages."))];
+print("rows shown", full, empty, MAX_RATIO * empty);
 await browser.close();
 await emulator.stop();

@@ -35,7 +35,7 @@ const ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 /// Longer than the lock of a session.
 const LOCK: Duration = Duration::from_secs(61);
 
-/// A namespace whose deadlines nobody watches, with the queue `q` and a session `s` that exceeds the output's limit.
+/// A namespace without a task that watches its deadlines, with the queue `q` and a session `s` that exceeds the output's limit.
 fn namespace() -> Arc<Namespace> {
     let path = EntityPath::of_address("q").expect("it is legal");
     let description = EntityDescription {
