@@ -161,6 +161,11 @@ impl Message {
         self.payload = payload.freeze();
     }
 
+    /// Takes the sent bytes of `other`, of which this is a copy.
+    pub(crate) fn share_payload(&mut self, other: &Self) {
+        self.payload = other.payload.clone();
+    }
+
     /// Sets the source of a forwarded dead letter (semantics §3.3).
     pub fn set_dead_letter_source(&mut self, source: &str) {
         self.overlay.get_or_insert_default().dead_letter_source = Some(source.into());

@@ -1,11 +1,13 @@
 //! Inspection of messages by an operator, and actions on them by sequence number.
 
+use std::time::Duration;
+
 use servicebus_broker::{
     InspectedMessage, Message, MessageAction, MessageActionError, MessageLocation, MessageState,
     ResubmitError, SendError, SequenceNumber, SplitMix64, SubQueue, resubmit,
 };
 
-use crate::bus::{Bus, START, bus, ids, message, name, rules, secs, sessions};
+use crate::bus::{Bus, DROPPED, START, bus, ids, message, name, rules, secs, sessions};
 
 const ACTIVE: SubQueue = SubQueue::Active;
 const DEAD: SubQueue = SubQueue::DeadLetter;
@@ -88,6 +90,20 @@ fn a_message_can_be_deleted_unless_it_is_locked() {
     assert_eq!(bus.queued(), ["a"]);
     let again = act(&mut bus, SequenceNumber(2), &MessageAction::Delete);
     assert_eq!(again, refused("there is no message 2"));
+}
+
+#[test]
+fn acting_on_a_scheduled_message_restarts_the_window_of_its_id() {
+    for (action, since) in [(MessageAction::Delete, 0), (MessageAction::Activate, 10)] {
+        let mut bus = rules().duplicate_detection(secs(60)).bus();
+        let number = bus.schedule("a", START + secs(1000));
+        bus.advance(secs(10));
+        assert_eq!(act(&mut bus, number, &action), Ok(()));
+        bus.advance(secs(since + 60 - 10) - Duration::from_millis(1));
+        assert_eq!(bus.send("a"), DROPPED, "{action:?}");
+        bus.advance(Duration::from_millis(1));
+        assert_ne!(bus.send("a"), DROPPED, "{action:?}");
+    }
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub(crate) struct World {
     /// The operation that another client runs just before this entity is accessed the next time.
     interruption: Option<(EntityPath, Interruption)>,
     receivers: u64,
+    /// How many milliseconds the time is ahead of that of clients.
+    pub(crate) ahead: i64,
 }
 
 type Interruption = Box<dyn FnOnce(&mut World)>;
@@ -46,6 +48,7 @@ impl World {
             follow_ups: FollowUps::default(),
             interruption: None,
             receivers: 0,
+            ahead: 0,
         }
     }
 
@@ -369,6 +372,10 @@ impl Entities for World {
         }
         let entity = self.namespace.find(path).cloned()?;
         Entities::operate(self, &entity, work)
+    }
+
+    fn ahead(&self) -> i64 {
+        self.ahead
     }
 
     fn follow_ups(&mut self) -> &mut FollowUps {

@@ -195,6 +195,9 @@ impl Entity {
             let offset = number.offset();
             match act {
                 MessageAction::Delete => {
+                    if state == MessageState::Scheduled {
+                        entity.restart_duplicate_window(offset, None);
+                    }
                     let store = entity.store_mut(kind);
                     store.record(cx, offset, EventKind::Deleted);
                     store.remove(offset);
@@ -209,6 +212,7 @@ impl Entity {
                 }
                 MessageAction::LoseLock => entity.expire_lock(&mut cx.at(cx.now), kind, offset),
                 MessageAction::Activate if state == MessageState::Scheduled => {
+                    entity.restart_duplicate_window(offset, Some(cx.now));
                     entity.activate(cx, offset)
                 }
                 MessageAction::Activate => {

@@ -74,6 +74,8 @@ pub(crate) fn copies_of(
             let edited = edited(rule, seen, &properties, ids);
             if let Some((mut message, failure)) = edited {
                 message.shift_to_namespace_time(ahead);
+                // Also if only the edited annotations were shifted: stored bytes must be those of the sent message.
+                message.share_payload(&transfer.message);
                 let copy = MessageCopy {
                     sent: Some(transfer.message.clone()),
                     ..copy(transfer, message, &rule.name, failure)

@@ -299,7 +299,7 @@ impl Entity {
         numbers: &[SequenceNumber],
     ) -> Result<(), CancelError> {
         self.client_operation(cx, |entity, cx| {
-            let store = &mut entity.active;
+            let store = &entity.active;
             let is_scheduled = |number: &SequenceNumber| {
                 let entry = store.get(number.offset());
                 entry.is_some_and(|entry| {
@@ -316,20 +316,26 @@ impl Entity {
                 return Err(CancelError::Twice(twice));
             }
             for &number in numbers {
-                // Those via this entity take no part in its duplicate detection.
-                let is_addressed = store.forwards().destination(number.offset()).is_some();
-                let Some(entry) = store.remove(number.offset()) else {
-                    continue;
-                };
-                store.record_as(cx, number, EventKind::Cancelled);
-                if let Some(history) = entity.history.as_mut().filter(|_| !is_addressed) {
-                    let partitioned = entity.description.enable_partitioning;
-                    let id = duplicates::key(entry.message(), partitioned);
-                    history.restart(&id, entry.enqueued_at());
+                entity.restart_duplicate_window(number.offset(), None);
+                if entity.active.remove(number.offset()).is_some() {
+                    entity.active.record_as(cx, number, EventKind::Cancelled);
                 }
             }
             Ok(())
         })
+    }
+
+    /// Restarts the duplicate window of a scheduled message that will not become active at its time: from `since`, or from
+    /// when it was accepted.
+    pub(crate) fn restart_duplicate_window(&mut self, offset: Offset, since: Option<Timestamp>) {
+        // Those via this entity take no part in its duplicate detection.
+        let is_addressed = self.active.forwards().destination(offset).is_some();
+        if let Some(history) = self.history.as_mut().filter(|_| !is_addressed)
+            && let Some(entry) = self.active.get(offset)
+        {
+            let id = duplicates::key(entry.message(), self.description.enable_partitioning);
+            history.restart(&id, since.unwrap_or(entry.enqueued_at()));
+        }
     }
 
     /// Activates a scheduled message under a new sequence number; its time to live begins (semantics §8).

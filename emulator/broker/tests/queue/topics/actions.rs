@@ -5,7 +5,7 @@ use servicebus_broker::filter::{Filter, Value};
 use servicebus_broker::{BrokerProperties, Message, SubQueue};
 
 use super::{A, B};
-use crate::bus::{MessageBuilder, message, secs, text};
+use crate::bus::{MessageBuilder, START, message, secs, text};
 use crate::world::{World, acting, rule};
 
 /// The only message of a subscription.
@@ -92,10 +92,20 @@ fn an_action_leaves_the_copies_of_other_rules_unchanged() {
 
 #[test]
 fn copies_of_a_message_share_its_body() {
-    for body in [100, 100_000] {
+    let (property, annotation) = ("SET color = 'blue'", "SET sys.PartitionKey = 'p'");
+    let unscheduled = "REMOVE sys.ScheduledEnqueueTimeUtc";
+    for (body, ahead, action) in [
+        (100, 0, property),
+        (100_000, 0, property),
+        (1000, 60_000, property),
+        (1000, 60_000, annotation),
+        (1000, 60_000, unscheduled),
+    ] {
         let mut world = World::topic(&[B]);
-        world.select(A, [acting("r", Filter::True, "SET color = 'blue'")]);
-        world.post("t", &message("1").text("t").body(body)).unwrap();
+        world.ahead = ahead;
+        world.select(A, [acting("r", Filter::True, action)]);
+        let sent = message("1").scheduled_at(START).text("t").body(body);
+        world.post("t", &sent).unwrap();
         let [(_, acted), (_, plain)] = [A, B].map(|name| message_of(&copy(&world, name)));
         assert!(acted.len() >= body);
         assert_eq!(acted.as_ptr_range().end, plain.as_ptr_range().end);

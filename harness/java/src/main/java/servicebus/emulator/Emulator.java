@@ -27,15 +27,16 @@ import java.util.stream.Stream;
 public final class Emulator implements AutoCloseable {
     private static final int START_SECONDS = 30;
     private static final int STOP_SECONDS = 10;
+    /** Shorter than the 20 s after which the emulator closes a connection without requests. */
+    private static final Duration CONNECTIONS_REUSED = Duration.ofSeconds(10);
     /** Longer than an assertion may wait. */
     private static final Duration RESPONSE_TIMEOUT = Duration.ofMinutes(11);
     private static final Pattern LOG_LINE = Pattern.compile("\\d{4}-\\d\\d-\\d\\dT\\S+ +(WARN|INFO) ");
     private static final Map<List<String>, Supplier<Emulator>> SHARED = new ConcurrentHashMap<>();
 
-    private final HttpClient client = HttpClient.newBuilder()
-            .version(HttpClient.Version.HTTP_1_1)
-            .proxy(HttpClient.Builder.NO_PROXY)
-            .build();
+    private HttpClient client;
+    /** When the last request was sent, as {@link System#nanoTime}. */
+    private long used;
     private final Process process;
     private final CompletableFuture<Void> errorsRead;
     private final Map<String, Object> ready;
@@ -121,13 +122,26 @@ public final class Emulator implements AutoCloseable {
                 .method(method, HttpRequest.BodyPublishers.ofString(content))
                 .build();
         try {
-            return answer(client.send(request, HttpResponse.BodyHandlers.ofString()));
+            return answer(client().send(request, HttpResponse.BodyHandlers.ofString()));
         } catch (InterruptedException interruption) {
             Thread.currentThread().interrupt();
             throw new EmulatorException("the test was interrupted while it waited for " + method + " " + target);
         } catch (IOException problem) {
             throw new EmulatorException(whyItEnded() + " (" + method + " " + target + ": " + problem + ")");
         }
+    }
+
+    /** One without old connections: a POST fails if the emulator closes the connection at that moment. */
+    private synchronized HttpClient client() {
+        long now = System.nanoTime();
+        if (client == null || now - used > CONNECTIONS_REUSED.toNanos()) {
+            client = HttpClient.newBuilder()
+                    .version(HttpClient.Version.HTTP_1_1)
+                    .proxy(HttpClient.Builder.NO_PROXY)
+                    .build();
+        }
+        used = now;
+        return client;
     }
 
     private static Map<String, Object> answer(HttpResponse<String> response) {
