@@ -24,7 +24,7 @@
 mod attached;
 mod expectation;
 mod kinds;
-mod macros;
+pub(crate) mod macros;
 mod namespace_probe;
 
 use std::{future::Future, pin::Pin};

@@ -114,12 +114,7 @@ pub mod prelude {
         BatchLimit, Claims, Correlation, Effect, EntityStatus, ErrorKind, Expiry, FailedForwards,
         ForwardToDisabled, IdleTimeouts, LockedMessage, LocksOnDetach, Message, Mode, Operation,
         Queue, QueueClient, Rule, ServiceBus, SessionReceiver, SubQueueClient, Subscription,
-        SubscriptionClient, Tier, Topic, TopicClient, Topology, assert_abandoned, assert_attached,
-        assert_completed, assert_dead_lettered, assert_deferred, assert_delivered, assert_empty,
-        assert_expired, assert_forwarded, assert_lock_not_renewed, assert_lock_renewed,
-        assert_message_count, assert_not_abandoned, assert_not_completed, assert_not_dead_lettered,
-        assert_not_deferred, assert_not_delivered, assert_not_expired, assert_not_forwarded,
-        assert_not_scheduled, assert_scheduled, assert_session_order, assert_session_state,
-        assert_unsettled_sends, contains, matches, servicebus,
+        SubscriptionClient, Tier, Topic, TopicClient, Topology, assertion::macros::*, contains,
+        matches, servicebus,
     };
 }

@@ -63,60 +63,6 @@ impl Message {
         }
     }
 
-    /// Sets the message id; without one the emulator generates one.
-    pub fn message_id(mut self, id: impl Into<String>) -> Self {
-        self.id = Some(id.into());
-        self
-    }
-
-    /// Sets the subject, also known as the label.
-    pub fn subject(mut self, subject: impl Into<String>) -> Self {
-        self.subject = Some(subject.into());
-        self
-    }
-
-    /// Sets the content type.
-    pub fn content_type(mut self, content_type: impl Into<String>) -> Self {
-        self.content_type = Some(content_type.into());
-        self
-    }
-
-    /// Sets the correlation id.
-    pub fn correlation_id(mut self, id: impl Into<String>) -> Self {
-        self.correlation_id = Some(id.into());
-        self
-    }
-
-    /// Sets the session the message belongs to.
-    pub fn session_id(mut self, id: impl Into<String>) -> Self {
-        self.session_id = Some(id.into());
-        self
-    }
-
-    /// Sets the address to reply to.
-    pub fn reply_to(mut self, address: impl Into<String>) -> Self {
-        self.reply_to = Some(address.into());
-        self
-    }
-
-    /// Sets the session to reply to.
-    pub fn reply_to_session_id(mut self, id: impl Into<String>) -> Self {
-        self.reply_to_session_id = Some(id.into());
-        self
-    }
-
-    /// Sets the `to` property, which does not affect routing.
-    pub fn to(mut self, address: impl Into<String>) -> Self {
-        self.to = Some(address.into());
-        self
-    }
-
-    /// Sets the partition key.
-    pub fn partition_key(mut self, key: impl Into<String>) -> Self {
-        self.partition_key = Some(key.into());
-        self
-    }
-
     /// Sets the time to live, to the millisecond and up to 49 days.
     pub fn time_to_live(mut self, time_to_live: Duration) -> Self {
         self.time_to_live = Some(time_to_live);
@@ -143,6 +89,40 @@ impl Message {
         self.properties.push((name.into(), value.into()));
         self
     }
+}
+
+/// Defines the setters of properties that are texts.
+macro_rules! texts {
+    ($($(#[$doc:meta])* $setter:ident($text:ident) => $property:ident;)+) => {
+        impl Message {$(
+            $(#[$doc])*
+            pub fn $setter(mut self, $text: impl Into<String>) -> Self {
+                self.$property = Some($text.into());
+                self
+            }
+        )+}
+    };
+}
+
+texts! {
+    /// Sets the message id; without one the emulator generates one.
+    message_id(id) => id;
+    /// Sets the subject, also known as the label.
+    subject(subject) => subject;
+    /// Sets the content type.
+    content_type(content_type) => content_type;
+    /// Sets the correlation id.
+    correlation_id(id) => correlation_id;
+    /// Sets the session the message belongs to.
+    session_id(id) => session_id;
+    /// Sets the address to reply to.
+    reply_to(address) => reply_to;
+    /// Sets the session to reply to.
+    reply_to_session_id(id) => reply_to_session_id;
+    /// Sets the `to` property, which does not affect routing.
+    to(address) => to;
+    /// Sets the partition key.
+    partition_key(key) => partition_key;
 }
 
 /// Implements `From` for types of bodies.

@@ -21,7 +21,7 @@ use crate::conformance::observed::Shown;
 use crate::conformance::transports::Transport;
 
 /// For asserting that nothing comes: the SDK waits that long before it says so.
-const NOTHING: Duration = Duration::from_millis(300);
+pub(crate) const NOTHING: Duration = Duration::from_millis(300);
 
 /// In the refusal to renew or to settle a message whose lock has ended.
 pub(crate) const LOCK_LOST: &str = "The lock supplied is invalid.";
@@ -215,68 +215,82 @@ pub(crate) async fn subscriber_with(
     done("the receiver", opening).await
 }
 
-/// Closes a receiver; one that is merely dropped takes the SDK's session with it.
-pub(crate) async fn close(receiver: ServiceBusReceiver) {
-    done("the receiver's end", receiver.dispose()).await;
+/// Defines what tests do with receivers of this type: those of the SDK have no trait in common.
+macro_rules! receives {
+    ($receiver:ty) => {
+        /// Closes a receiver, which frees its session; one that is merely dropped takes the SDK's session with it.
+        pub(crate) async fn close(receiver: $receiver) {
+            done("the receiver's end", receiver.dispose()).await;
+        }
+
+        /// Receives exactly one message.
+        pub(crate) async fn receive_one(receiver: &mut $receiver) -> ServiceBusReceivedMessage {
+            let received = within("a message", receiver.receive_message()).await;
+            received.shown("a message").expect("the receiver receives")
+        }
+
+        /// Receives exactly `count` messages.
+        pub(crate) async fn receive(
+            receiver: &mut $receiver,
+            count: u32,
+        ) -> Vec<ServiceBusReceivedMessage> {
+            let what = format!("{count} messages");
+            let received = within(&what, receiver.receive_messages(count)).await;
+            received.shown("a message").expect("the receiver receives")
+        }
+
+        /// Asserts that the receiver gets nothing although it asks.
+        pub(crate) async fn receive_nothing(receiver: &mut $receiver) {
+            let receiving = receiver.receive_messages_with_max_wait_time(1, NOTHING);
+            let messages = within("an empty receive", receiving)
+                .await
+                .shown("a message although none was expected")
+                .expect("the receiver receives");
+            assert_eq!(bodies(&messages), Vec::<String>::new());
+        }
+
+        /// Completes a message.
+        pub(crate) async fn complete(
+            receiver: &mut $receiver,
+            message: &ServiceBusReceivedMessage,
+        ) {
+            within("the settlement", receiver.complete_message(message))
+                .await
+                .shown("a completion")
+                .expect("the message can be completed");
+        }
+
+        /// Completes the messages, in their order.
+        pub(crate) async fn complete_all(
+            receiver: &mut $receiver,
+            messages: &[ServiceBusReceivedMessage],
+        ) {
+            for message in messages {
+                complete(receiver, message).await;
+            }
+        }
+
+        /// Abandons a message and leaves its properties alone.
+        pub(crate) async fn abandon(receiver: &mut $receiver, message: &ServiceBusReceivedMessage) {
+            within("the settlement", receiver.abandon_message(message, None))
+                .await
+                .shown("an abandonment")
+                .expect("the message can be abandoned");
+        }
+
+        /// Defers a message.
+        pub(crate) async fn defer(receiver: &mut $receiver, message: &ServiceBusReceivedMessage) {
+            within("the settlement", receiver.defer_message(message, None))
+                .await
+                .shown("a deferral")
+                .expect("the message can be deferred");
+        }
+    };
 }
 
-/// Receives exactly one message.
-pub(crate) async fn receive_one(receiver: &mut ServiceBusReceiver) -> ServiceBusReceivedMessage {
-    let received = within("a message", receiver.receive_message()).await;
-    received.shown("a message").expect("the receiver receives")
-}
+pub(crate) use receives;
 
-/// Receives exactly `count` messages.
-pub(crate) async fn receive(
-    receiver: &mut ServiceBusReceiver,
-    count: u32,
-) -> Vec<ServiceBusReceivedMessage> {
-    let what = format!("{count} messages");
-    let received = within(&what, receiver.receive_messages(count)).await;
-    received.shown("a message").expect("the receiver receives")
-}
-
-/// Asserts that the receiver gets nothing although it asks.
-pub(crate) async fn receive_nothing(receiver: &mut ServiceBusReceiver) {
-    let receiving = receiver.receive_messages_with_max_wait_time(1, NOTHING);
-    let messages = within("an empty receive", receiving)
-        .await
-        .shown("a message although none was expected")
-        .expect("the receiver receives");
-    assert_eq!(bodies(&messages), Vec::<String>::new());
-}
-
-/// Completes a message.
-pub(crate) async fn complete(
-    receiver: &mut ServiceBusReceiver,
-    message: &ServiceBusReceivedMessage,
-) {
-    within("the settlement", receiver.complete_message(message))
-        .await
-        .shown("a completion")
-        .expect("the message can be completed");
-}
-
-/// Completes the messages, in their order.
-pub(crate) async fn complete_all(
-    receiver: &mut ServiceBusReceiver,
-    messages: &[ServiceBusReceivedMessage],
-) {
-    for message in messages {
-        complete(receiver, message).await;
-    }
-}
-
-/// Abandons a message and leaves its properties alone.
-pub(crate) async fn abandon(
-    receiver: &mut ServiceBusReceiver,
-    message: &ServiceBusReceivedMessage,
-) {
-    within("the settlement", receiver.abandon_message(message, None))
-        .await
-        .shown("an abandonment")
-        .expect("the message can be abandoned");
-}
+receives!(ServiceBusReceiver);
 
 /// What an operation returns that must succeed; a failure has `what` it is.
 pub(crate) fn done<T, E: Debug>(

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use rstest::rstest;
 use servicebus_harness::azservicebus::{
     ServiceBusMessage, ServiceBusMessageState, ServiceBusReceivedMessage, ServiceBusReceiver,
 };
@@ -11,8 +12,8 @@ use servicebus_harness::prelude::*;
 
 use crate::conformance::client::{
     abandon, assert_refused, because, bodies, bus, close, complete, complete_all, connected,
-    dead_letters, deleting, done, receive, receive_nothing, receive_one, receiver, receiver_with,
-    send, start, topology, within,
+    dead_letters, defer, deleting, done, receive, receive_nothing, receive_one, receiver,
+    receiver_with, send, start, topology, within,
 };
 
 #[tokio::test]
@@ -20,7 +21,7 @@ async fn a_deferred_message_is_received_only_by_its_sequence_number() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["a", "b"]).await;
     let mut receiver = receiver(&mut client, "orders").await;
-    defer(&mut receiver, 2).await;
+    receive_and_defer(&mut receiver, 2).await;
     // They count as active, as in the service.
     let orders = servicebus.queue("orders");
     assert_message_count!(orders, active = 2, deferred = 2, locked = 0).await;
@@ -46,7 +47,7 @@ async fn receive_and_delete_removes_deferred_messages() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["a"]).await;
     let mut locking = receiver(&mut client, "orders").await;
-    defer(&mut locking, 1).await;
+    receive_and_defer(&mut locking, 1).await;
 
     let mut receiver = receiver_with(&mut client, "orders", deleting()).await;
     assert_eq!(bodies(&deferred(&mut receiver, &[1]).await), ["a"]);
@@ -58,13 +59,13 @@ async fn a_deferred_message_stays_deferred_until_completed_or_dead_lettered() {
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["a"]).await;
     let mut receiver = receiver(&mut client, "orders").await;
-    defer(&mut receiver, 1).await;
+    receive_and_defer(&mut receiver, 1).await;
 
     let message = one_deferred(&mut receiver, 1).await;
     abandon(&mut receiver, &message).await;
     let message = one_deferred(&mut receiver, 1).await;
     assert_eq!(message.delivery_count(), Some(3), "after an abandon");
-    defer_one(&mut receiver, &message).await;
+    defer(&mut receiver, &message).await;
     let message = one_deferred(&mut receiver, 1).await;
     assert_eq!(message.delivery_count(), Some(4), "after a deferral");
     servicebus.clock().advance(Duration::from_secs(61)).await;
@@ -90,11 +91,8 @@ async fn deferral_and_later_settlements_modify_properties() {
     let mut receiver = receiver(&mut client, "orders").await;
     let message = receive_one(&mut receiver).await;
     let change = |step: i32| Some([("step".to_owned(), step.into())].into_iter().collect());
-    done(
-        "the settlement",
-        receiver.defer_message(&message, change(2)),
-    )
-    .await;
+    let settling = receiver.defer_message(&message, change(2));
+    done("the settlement", settling).await;
     for step in 2..4 {
         let message = one_deferred(&mut receiver, 1).await;
         let properties = message.application_properties().expect("it has properties");
@@ -111,7 +109,7 @@ async fn a_deferred_message_is_dead_lettered_by_its_receiver_or_its_last_deliver
     let (servicebus, mut client) = connected(bus()).await;
     send(&mut client, "limited", ["bad", "poison"]).await;
     let mut receiver = receiver(&mut client, "limited").await;
-    defer(&mut receiver, 2).await;
+    receive_and_defer(&mut receiver, 2).await;
     let bad = one_deferred(&mut receiver, 1).await;
     let options = because("Rejected");
     receiver.dead_letter_message(&bad, options).await.unwrap();
@@ -138,7 +136,7 @@ async fn unknown_active_and_locked_messages_are_not_found() {
     let (_servicebus, mut client) = connected(bus()).await;
     send(&mut client, "orders", ["deferred", "active"]).await;
     let mut receiver = receiver(&mut client, "orders").await;
-    defer(&mut receiver, 1).await;
+    receive_and_defer(&mut receiver, 1).await;
     expect_not_found(&mut receiver, &[4711]).await;
     expect_not_found(&mut receiver, &[2]).await;
     expect_not_found(&mut receiver, &[1, 4711]).await;
@@ -148,30 +146,19 @@ async fn unknown_active_and_locked_messages_are_not_found() {
     expect_not_found(&mut receiver, &[1]).await;
 }
 
-/// The same under both settings of D1.
-mod expiry {
-    use servicebus_harness::prelude::*;
-
-    #[tokio::test]
-    async fn a_deferred_message_expires_when_requested_eager() {
-        super::expired(Expiry::Eager).await;
-    }
-
-    #[tokio::test]
-    async fn a_deferred_message_expires_when_requested_on_receive() {
-        super::expired(Expiry::OnReceive).await;
-    }
-}
-
-/// Then it is not found, and leaves (D9).
-async fn expired(expiry: Expiry) {
+/// Then it is not found, and leaves (D9), under both settings of D1.
+#[rstest]
+#[tokio::test]
+async fn a_deferred_message_expires_when_requested(
+    #[values(Expiry::Eager, Expiry::OnReceive)] expiry: Expiry,
+) {
     let (servicebus, mut client) = connected(start(topology().expiry(expiry))).await;
     for (queue, dead_letter) in [("expiring", 1), ("orders", 0)] {
         let mut message = ServiceBusMessage::new("old");
         message.set_time_to_live(Duration::from_secs(30)).unwrap();
         send(&mut client, queue, [message]).await;
         let mut receiver = receiver(&mut client, queue).await;
-        defer(&mut receiver, 1).await;
+        receive_and_defer(&mut receiver, 1).await;
         servicebus.clock().advance(Duration::from_secs(31)).await;
         receive_nothing(&mut receiver).await;
         assert_message_count!(servicebus.queue(queue), deferred = 1, dead_letter = 0).await;
@@ -183,14 +170,10 @@ async fn expired(expiry: Expiry) {
 }
 
 /// Receives and defers so many messages.
-async fn defer(receiver: &mut ServiceBusReceiver, count: u32) {
+async fn receive_and_defer(receiver: &mut ServiceBusReceiver, count: u32) {
     for message in receive(receiver, count).await {
-        defer_one(receiver, &message).await;
+        defer(receiver, &message).await;
     }
-}
-
-async fn defer_one(receiver: &mut ServiceBusReceiver, message: &ServiceBusReceivedMessage) {
-    done("the settlement", receiver.defer_message(message, None)).await;
 }
 
 async fn deferred(

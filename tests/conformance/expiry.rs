@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use rstest::rstest;
 use servicebus_harness::azservicebus::{ServiceBusMessage, ServiceBusReceiver};
 use servicebus_harness::prelude::*;
 
@@ -13,56 +14,14 @@ use crate::conformance::client::{
     receive_nothing, receive_one, receiver, send, start, topology,
 };
 
-/// The same tests under one setting.
-macro_rules! under {
-    ($setting:ident, $expiry:expr) => {
-        mod $setting {
-            use servicebus_harness::prelude::*;
-
-            #[tokio::test]
-            async fn an_expired_message_is_dead_lettered_without_being_received() {
-                super::without_receiver($expiry).await;
-            }
-
-            #[tokio::test]
-            async fn an_expired_message_is_dropped_where_the_queue_does_not_dead_letter() {
-                super::dropped($expiry).await;
-            }
-
-            #[tokio::test]
-            async fn a_locked_message_can_be_completed_after_its_expiry() {
-                super::completed_under_lock($expiry).await;
-            }
-
-            #[tokio::test]
-            async fn an_expired_message_leaves_when_abandoned() {
-                super::abandoned_after_expiry($expiry).await;
-            }
-
-            #[tokio::test]
-            async fn an_expired_message_leaves_when_its_lock_expires() {
-                super::lock_ends_after_expiry($expiry).await;
-            }
-
-            #[tokio::test]
-            async fn the_queues_time_to_live_is_default_and_maximum() {
-                super::default_time_to_live($expiry).await;
-            }
-        }
-    };
-}
-
-under!(eager, Expiry::Eager);
-under!(on_receive, Expiry::OnReceive);
-
-async fn without_receiver(expiry: Expiry) {
+#[rstest]
+#[tokio::test]
+async fn an_expired_message_is_dead_lettered_without_being_received(
+    #[values(Expiry::Eager, Expiry::OnReceive)] expiry: Expiry,
+) {
     let (servicebus, mut client) = connected(bus(expiry)).await;
-    send(
-        &mut client,
-        "expiring",
-        [short_lived("old"), "young".into()],
-    )
-    .await;
+    let messages = [short_lived("old"), "young".into()];
+    send(&mut client, "expiring", messages).await;
     servicebus.clock().advance(Duration::from_secs(31)).await;
 
     let mut receiver = receiver(&mut client, "expiring").await;
@@ -85,7 +44,11 @@ async fn without_receiver(expiry: Expiry) {
     expect_expired(&mut dead, "old", 1).await;
 }
 
-async fn dropped(expiry: Expiry) {
+#[rstest]
+#[tokio::test]
+async fn an_expired_message_is_dropped_where_the_queue_does_not_dead_letter(
+    #[values(Expiry::Eager, Expiry::OnReceive)] expiry: Expiry,
+) {
     let (servicebus, mut client) = connected(bus(expiry)).await;
     send(&mut client, "orders", [short_lived("old")]).await;
     servicebus.clock().advance(Duration::from_secs(31)).await;
@@ -100,7 +63,11 @@ async fn dropped(expiry: Expiry) {
     assert_message_count!(servicebus.queue("orders"), active = 0, dead_letter = 0).await;
 }
 
-async fn completed_under_lock(expiry: Expiry) {
+#[rstest]
+#[tokio::test]
+async fn a_locked_message_can_be_completed_after_its_expiry(
+    #[values(Expiry::Eager, Expiry::OnReceive)] expiry: Expiry,
+) {
     let (servicebus, mut client) = connected(bus(expiry)).await;
     send(&mut client, "expiring", [short_lived("old")]).await;
 
@@ -112,7 +79,11 @@ async fn completed_under_lock(expiry: Expiry) {
     assert_message_count!(servicebus.queue("expiring"), active = 0, dead_letter = 0).await;
 }
 
-async fn abandoned_after_expiry(expiry: Expiry) {
+#[rstest]
+#[tokio::test]
+async fn an_expired_message_leaves_when_abandoned(
+    #[values(Expiry::Eager, Expiry::OnReceive)] expiry: Expiry,
+) {
     let (servicebus, mut client) = connected(bus(expiry)).await;
     send(&mut client, "expiring", [short_lived("old")]).await;
 
@@ -124,7 +95,11 @@ async fn abandoned_after_expiry(expiry: Expiry) {
     expect_expired(&mut dead, "old", 2).await;
 }
 
-async fn lock_ends_after_expiry(expiry: Expiry) {
+#[rstest]
+#[tokio::test]
+async fn an_expired_message_leaves_when_its_lock_expires(
+    #[values(Expiry::Eager, Expiry::OnReceive)] expiry: Expiry,
+) {
     let (servicebus, mut client) = connected(bus(expiry)).await;
     send(&mut client, "expiring", [short_lived("old")]).await;
 
@@ -135,7 +110,11 @@ async fn lock_ends_after_expiry(expiry: Expiry) {
     expect_expired(&mut dead, "old", 2).await;
 }
 
-async fn default_time_to_live(expiry: Expiry) {
+#[rstest]
+#[tokio::test]
+async fn the_queues_time_to_live_is_default_and_maximum(
+    #[values(Expiry::Eager, Expiry::OnReceive)] expiry: Expiry,
+) {
     let (servicebus, mut client) = connected(bus(expiry)).await;
     let mut long_lived = ServiceBusMessage::new("long");
     long_lived

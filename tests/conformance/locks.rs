@@ -83,11 +83,8 @@ async fn renewal_after_lock_expiry_fails() {
     let mut receiver = receiver(&mut client, "orders").await;
     let mut message = receive_one(&mut receiver).await;
     servicebus.clock().advance(Duration::from_secs(61)).await;
-    assert_refused(
-        receiver.renew_message_lock(&mut message),
-        &["410", LOCK_LOST],
-    )
-    .await;
+    let refused = receiver.renew_message_lock(&mut message);
+    assert_refused(refused, &["410", LOCK_LOST]).await;
 
     let again = receive_one(&mut receiver).await;
     assert_eq!(again.delivery_count(), Some(2));

@@ -9,19 +9,15 @@ use servicebus_harness::azservicebus::ServiceBusMessage;
 use servicebus_harness::prelude::*;
 
 use crate::conformance::client::{
-    assert_refused, bodies, body, complete, connected, done, receive, receiver, send, sender,
-    start, within,
+    assert_refused, bodies, body, complete, connected, defer, done, receive, receiver, send,
+    sender, start, within,
 };
 
 #[tokio::test]
 async fn messages_of_one_key_share_a_partition_in_the_order_sent() {
     let (_servicebus, mut client) = connected(bus()).await;
-    send(
-        &mut client,
-        "partitioned",
-        ["a", "b", "c"].map(|b| keyed(b, "eu")),
-    )
-    .await;
+    let messages = ["a", "b", "c"].map(|b| keyed(b, "eu"));
+    send(&mut client, "partitioned", messages).await;
     send(&mut client, "partitioned", vec!["none"; 20]).await;
 
     let mut receiver = receiver(&mut client, "partitioned").await;
@@ -48,7 +44,7 @@ async fn a_sequence_number_with_a_partition_cancels_receives_and_peeks() {
     send(&mut client, "partitioned", sent.clone()).await;
     let mut receiver = receiver(&mut client, "partitioned").await;
     for message in receive(&mut receiver, 8).await {
-        done("the settlement", receiver.defer_message(&message, None)).await;
+        defer(&mut receiver, &message).await;
         let number = message.sequence_number();
         let peeked = within("a peek", receiver.peek_message(Some(number))).await;
         let peeked = peeked.unwrap().expect("it is there");

@@ -30,12 +30,8 @@ async fn a_peek_shows_locked_and_unlocked_messages_as_active() {
 #[tokio::test]
 async fn a_peek_starts_at_its_sequence_number_and_locks_nothing() {
     let (servicebus, mut client) = connected(bus()).await;
-    send(
-        &mut client,
-        "orders",
-        (1..=10).map(|number| number.to_string()),
-    )
-    .await;
+    let messages = (1..=10).map(|number| number.to_string());
+    send(&mut client, "orders", messages).await;
     let mut receiver = receiver(&mut client, "orders").await;
 
     let peeked = done("a peek", receiver.peek_messages(3, Some(5))).await;

@@ -5,6 +5,7 @@
 use std::fmt::Debug;
 use std::time::{Duration, SystemTime};
 
+use rstest::rstest;
 use servicebus_harness::azservicebus::{
     ServiceBusMessage, ServiceBusMessageState, ServiceBusSender,
 };
@@ -112,23 +113,12 @@ async fn unknown_cancelled_and_active_messages_cannot_be_cancelled() {
     complete(&mut receiver, &message).await;
 }
 
-/// The same under both settings of D1.
-mod expiry {
-    use servicebus_harness::prelude::*;
-
-    #[tokio::test]
-    async fn the_time_to_live_begins_at_activation_eager() {
-        super::expires(Expiry::Eager).await;
-    }
-
-    #[tokio::test]
-    async fn the_time_to_live_begins_at_activation_on_receive() {
-        super::expires(Expiry::OnReceive).await;
-    }
-}
-
-/// Scheduled for 5:00 with ten minutes to live, a message is there until 15:00.
-async fn expires(expiry: Expiry) {
+/// Scheduled for 5:00 with ten minutes to live, a message is there until 15:00, under both settings of D1.
+#[rstest]
+#[tokio::test]
+async fn the_time_to_live_begins_at_activation(
+    #[values(Expiry::Eager, Expiry::OnReceive)] expiry: Expiry,
+) {
     let (servicebus, mut client) = connected(start(topology().expiry(expiry))).await;
     let mut message = at("short", 300);
     message.set_time_to_live(Duration::from_secs(600)).unwrap();

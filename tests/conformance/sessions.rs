@@ -109,12 +109,8 @@ async fn a_session_has_one_receiver_at_a_time() {
 #[tokio::test]
 async fn a_closed_receiver_unlocks_its_session_without_counting_deliveries() {
     let (servicebus, mut client) = connected(bus()).await;
-    send(
-        &mut client,
-        "carts",
-        ["a", "b", "c"].map(|text| cart("1", text)),
-    )
-    .await;
+    let messages = ["a", "b", "c"].map(|text| cart("1", text));
+    send(&mut client, "carts", messages).await;
     let mut closing = accept(&mut client, "carts", "1").await;
     receive(&mut closing, 2).await;
     assert_message_count!(servicebus.queue("carts"), active = 3, locked = 2).await;

@@ -31,12 +31,8 @@ async fn an_abandoned_message_is_redelivered_with_modified_properties() {
     let properties = first.application_properties_mut().get_or_insert_default();
     properties.insert("kept".to_owned(), "k".to_owned().into());
     properties.insert("changed".to_owned(), 1_i32.into());
-    send(
-        &mut client,
-        "orders",
-        [first, ServiceBusMessage::new("second")],
-    )
-    .await;
+    let messages = [first, ServiceBusMessage::new("second")];
+    send(&mut client, "orders", messages).await;
 
     let mut receiver = receiver(&mut client, "orders").await;
     let message = receive_one(&mut receiver).await;
@@ -182,12 +178,8 @@ async fn receive_and_delete_removes_dead_letters() {
 
 /// Dead-letters `count` messages, each with a reason of its own.
 async fn fill(client: &mut Client, count: u32) {
-    send(
-        client,
-        "orders",
-        (0..count).map(|number| number.to_string()),
-    )
-    .await;
+    let messages = (0..count).map(|number| number.to_string());
+    send(client, "orders", messages).await;
     let mut receiver = receiver(client, "orders").await;
     for message in receive(&mut receiver, count).await {
         let options = because(&format!("R{}", body(&message)));

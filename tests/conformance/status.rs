@@ -4,6 +4,7 @@
 //!
 //! Entities that do not exist: the SDK's error says so, whatever was asked of them.
 
+use rstest::rstest;
 use servicebus_harness::azservicebus::{ServiceBusReceiverOptions, SubQueue};
 use servicebus_harness::prelude::*;
 
@@ -70,33 +71,20 @@ async fn an_open_receiver_loses_its_link() {
     expect_receive(&mut again, "kept").await;
 }
 
-/// The same under both settings of D2.
-mod locks {
-    use servicebus_harness::prelude::*;
-
-    #[tokio::test]
-    async fn a_lock_runs_on_while_its_queue_is_disabled_keep() {
-        super::locked(LocksOnDetach::Keep).await;
-    }
-
-    #[tokio::test]
-    async fn a_lock_ends_with_its_link_when_its_queue_is_disabled_release() {
-        super::locked(LocksOnDetach::Release).await;
-    }
-}
-
-async fn locked(locks_on_detach: LocksOnDetach) {
+/// Under both settings of D2.
+#[rstest]
+#[tokio::test]
+async fn a_lock_runs_on_or_ends_with_its_link_when_its_queue_is_disabled(
+    #[values(LocksOnDetach::Keep, LocksOnDetach::Release)] locks_on_detach: LocksOnDetach,
+) {
     let (servicebus, mut client) =
         connected(start(topology().locks_on_detach(locks_on_detach))).await;
     send(&mut client, "orders", ["held"]).await;
     let mut holder = receiver(&mut client, "orders").await;
     let mut held = receive_one(&mut holder).await;
     set(&servicebus, EntityStatus::Disabled).await;
-    assert_refused(
-        holder.renew_message_lock(&mut held),
-        &["is currently disabled"],
-    )
-    .await;
+    let refused = holder.renew_message_lock(&mut held);
+    assert_refused(refused, &["is currently disabled"]).await;
     set(&servicebus, EntityStatus::Active).await;
 
     let mut again = connect(&servicebus).await;

@@ -12,8 +12,8 @@ use servicebus_harness::prelude::*;
 
 use crate::conformance::client::{
     Client, abandon, assert_refused, because, bodies, body, close, complete, complete_all,
-    connected, done, of_sub_queue, receive, receive_nothing, receive_one, receiver, send, sender,
-    start, subscriber, subscriber_with,
+    connected, defer, done, of_sub_queue, receive, receive_nothing, receive_one, receiver, send,
+    sender, start, subscriber, subscriber_with,
 };
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn subscriptions_settle_independently() {
     let mut receiver = subscriber(&mut client, "prices", "all").await;
     let messages = receive(&mut receiver, 3).await;
     complete(&mut receiver, &messages[0]).await;
-    done("the settlement", receiver.defer_message(&messages[1], None)).await;
+    defer(&mut receiver, &messages[1]).await;
     abandon(&mut receiver, &messages[2]).await;
 
     let again = receive_one(&mut receiver).await;
@@ -120,11 +120,8 @@ async fn every_subscription_has_a_dead_letter_queue() {
     let messages = receive(&mut receiver, 2).await;
     assert_eq!(bodies(&messages), ["bad", "poison"]);
     let options = because("Rejected");
-    done(
-        "the settlement",
-        receiver.dead_letter_message(&messages[0], options),
-    )
-    .await;
+    let settling = receiver.dead_letter_message(&messages[0], options);
+    done("the settlement", settling).await;
     // The SDK does not wait until a settlement is done.
     let limited = servicebus.subscription("jobs", "limited");
     assert_message_count!(limited, active = 1, dead_letter = 1).await;

@@ -15,9 +15,9 @@ struct RunningTest {
 }
 
 impl RunningTest {
-    fn start(name: &str, run: &str) -> Self {
+    fn start(run: &str) -> Self {
         let run = format!("{run}-{}", std::process::id());
-        let mut process = built::rerun(name)
+        let mut process = built::rerun()
             .env("NEXTEST_RUN_ID", &run)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -51,7 +51,7 @@ fn a_killed_test_leaves_no_container() {
     if built::is_child() {
         return built::run_child(use_a_namespace());
     }
-    let mut test = RunningTest::start("killed::a_killed_test_leaves_no_container", "killed");
+    let mut test = RunningTest::start("killed");
     test.wait_for_output("ready");
     let run = test.run.clone();
     assert_eq!(containers_of(&run).len(), 1);
@@ -64,8 +64,7 @@ fn a_killed_container_is_named_by_the_next_operation() {
     if built::is_child() {
         return built::run_child(use_a_namespace());
     }
-    let name = "killed::a_killed_container_is_named_by_the_next_operation";
-    let mut test = RunningTest::start(name, "dead");
+    let mut test = RunningTest::start("dead");
     test.wait_for_output("ready");
     let containers = containers_of(&test.run);
     docker(&["kill", &containers[0]]);

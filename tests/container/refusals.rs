@@ -6,8 +6,8 @@ use crate::docker::{docker, image};
 use servicebus_test_support::built;
 
 /// What starting a bus says in a process with this variable.
-fn refusal(test: &str, variable: &str, value: &str) -> String {
-    let mut process = built::rerun(test);
+fn refusal(variable: &str, value: &str) -> String {
+    let mut process = built::rerun();
     process.env("NEXTEST_RUN_ID", format!("refused-{}", std::process::id()));
     let output = process.env(variable, value).output().unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -32,22 +32,14 @@ fn a_missing_engine_is_reported() {
         return built::run_child(start());
     }
     // The port of TCPMUX, where no program listens.
-    let refused = refusal(
-        "refusals::a_missing_engine_is_reported",
-        "DOCKER_HOST",
-        "tcp://127.0.0.1:1",
-    );
+    let refused = refusal("DOCKER_HOST", "tcp://127.0.0.1:1");
     for words in [
         "no container engine answers at tcp://127.0.0.1:1: ",
         "install and start Docker, or name another engine in DOCKER_HOST",
     ] {
         assert!(refused.contains(words), "{words:?} is not in {refused}");
     }
-    let refused = refusal(
-        "refusals::a_missing_engine_is_reported",
-        "DOCKER_HOST",
-        "unix:///nowhere.sock",
-    );
+    let refused = refusal("DOCKER_HOST", "unix:///nowhere.sock");
     let words = "no container engine answers at unix:///nowhere.sock: ";
     assert!(refused.contains(words), "{refused}");
 }
@@ -58,11 +50,7 @@ fn a_missing_image_is_reported() {
         return built::run_child(start());
     }
     let missing = "127.0.0.1:1/nobody/emulator:1";
-    let refused = refusal(
-        "refusals::a_missing_image_is_reported",
-        "SERVICEBUS_EMULATOR_IMAGE",
-        missing,
-    );
+    let refused = refusal("SERVICEBUS_EMULATOR_IMAGE", missing);
     let words = "the image 127.0.0.1:1/nobody/emulator:1, named by SERVICEBUS_EMULATOR_IMAGE, does not exist locally and cannot be pulled: ";
     assert!(refused.contains(words), "{refused}");
 }
@@ -73,8 +61,7 @@ fn an_image_of_another_version_is_reported() {
         return built::run_child(start());
     }
     let relabelled = RelabelledImage::new("9.9.9");
-    let test = "refusals::an_image_of_another_version_is_reported";
-    let refused = refusal(test, "SERVICEBUS_EMULATOR_IMAGE", &relabelled.0);
+    let refused = refusal("SERVICEBUS_EMULATOR_IMAGE", &relabelled.0);
     for words in [
         &format!(
             "the image {} is version 9.9.9, this harness needs ",

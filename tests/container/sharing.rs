@@ -20,9 +20,8 @@ async fn a_poison_message_is_dead_lettered_in_a_container() {
     let (servicebus, _) = namespace_with_orders().await;
     assert_eq!(servicebus.mode(), Mode::Container);
     let orders = servicebus.queue("orders");
-    orders
-        .send(Message::from("not json").message_id("o-17"))
-        .await;
+    let message = Message::from("not json").message_id("o-17");
+    orders.send(message).await;
     for delivery in 1..=3 {
         let received = orders.receive().await;
         assert_eq!(received.delivery_count(), delivery);
@@ -126,8 +125,7 @@ fn the_processes_of_a_run_share_one_container() {
         return built::run_child(print_address_and_wait());
     }
     let run = format!("of-test-{}", std::process::id());
-    let start = || start("sharing::the_processes_of_a_run_share_one_container", &run);
-    let mut processes = [start(), start(), start()];
+    let mut processes = [start(&run), start(&run), start(&run)];
     let addresses: BTreeSet<_> = processes.iter_mut().map(address).collect();
     assert_eq!(addresses.len(), 3);
     assert_eq!(containers_of(&run).len(), 1);
@@ -138,8 +136,8 @@ fn the_processes_of_a_run_share_one_container() {
     }
 }
 
-fn start(test: &str, run: &str) -> Child {
-    let mut process = built::rerun(test);
+fn start(run: &str) -> Child {
+    let mut process = built::rerun();
     process
         .env(RUN, run)
         .stdin(Stdio::piped())

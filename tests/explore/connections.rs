@@ -2,10 +2,6 @@
 
 use std::time::Duration;
 
-use servicebus_harness::{
-    explore::{Explore, Party, Run},
-    prelude::*,
-};
 use tokio::time::{Instant, interval_at, sleep};
 
 use crate::support::*;
@@ -55,25 +51,18 @@ async fn charge_slowly(bus: Party, charged: &CountTable, bug: Option<Bug>) -> Ou
 #[test]
 fn stops_to_renew_locks_after_one_failure() {
     let fault = "answer-500 at worker.renew-lock(renew-lock)@orders/o-1#1";
-    finds(
-        Bug::GivesUpRenewing,
-        fault,
-        |_| Explore::new(orders()),
-        |bug| {
-            async move |run: &Run| {
-                run.queue("orders")
-                    .send(Message::from("{}").message_id("o-1"))
-                    .await;
-                let bank = CountTable::default();
-                let charged = bank.clone();
-                run.party("worker", async move |bus| {
-                    charge_slowly(bus, &charged, bug).await
-                });
-                run.wait_idle().await;
-                bank.assert_once(&["o-1"]);
-            }
-        },
-    );
+    finds_in_orders(Bug::GivesUpRenewing, fault, |bug| {
+        async move |run: &Run| {
+            put_order(run, "o-1").await;
+            let bank = CountTable::default();
+            let charged = bank.clone();
+            run.party("worker", async move |bus| {
+                charge_slowly(bus, &charged, bug).await
+            });
+            run.wait_idle().await;
+            bank.assert_once(&["o-1"]);
+        }
+    });
 }
 
 /// Charges three orders.
@@ -123,21 +112,11 @@ fn charging_three(bug: Option<Bug>) -> impl AsyncFn(&Run) + Send + Sync + 'stati
 #[test]
 fn ends_when_its_link_is_detached() {
     let fault = "detach-after at worker.receive@orders/o-1#1";
-    finds(
-        Bug::EndsAtTheFirstError,
-        fault,
-        |_| Explore::new(orders()),
-        charging_three,
-    );
+    finds_in_orders(Bug::EndsAtTheFirstError, fault, charging_three);
 }
 
 #[test]
 fn uses_a_client_whose_connection_is_dead() {
     let fault = "drop-before at worker.connect#1";
-    finds(
-        Bug::UsesTheDeadClient,
-        fault,
-        |_| Explore::new(orders()),
-        charging_three,
-    );
+    finds_in_orders(Bug::UsesTheDeadClient, fault, charging_three);
 }

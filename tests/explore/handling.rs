@@ -2,10 +2,6 @@
 
 use std::time::Duration;
 
-use servicebus_harness::{
-    explore::{Explore, Party, Run},
-    prelude::*,
-};
 use tokio::time::sleep;
 
 use crate::support::*;
@@ -57,30 +53,20 @@ fn charging(bug: Option<Bug>) -> impl AsyncFn(&Run) + Send + Sync + 'static {
     }
 }
 
-fn finds_in_charging(bug: Bug, fault: &str) {
-    finds(bug, fault, |_| Explore::new(orders()), charging);
-}
-
 #[test]
 fn charges_without_looking_at_the_id() {
-    finds_in_charging(
-        Bug::NeverLooksAtTheId,
-        "lose-lock at worker.complete@orders/o-1#1",
-    );
+    let fault = "lose-lock at worker.complete@orders/o-1#1";
+    finds_in_orders(Bug::NeverLooksAtTheId, fault, charging);
 }
 
 #[test]
 fn remembers_the_ids_in_memory() {
-    finds_in_charging(
-        Bug::RemembersInMemory,
-        "crash-before at worker.complete@orders/o-1#1",
-    );
+    let fault = "crash-before at worker.complete@orders/o-1#1";
+    finds_in_orders(Bug::RemembersInMemory, fault, charging);
 }
 
 #[test]
 fn completes_before_it_works() {
-    finds_in_charging(
-        Bug::CompletesFirst,
-        "crash-after at worker.complete@orders/o-1#1",
-    );
+    let fault = "crash-after at worker.complete@orders/o-1#1";
+    finds_in_orders(Bug::CompletesFirst, fault, charging);
 }

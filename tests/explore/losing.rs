@@ -6,10 +6,6 @@ use std::{
 };
 
 use azservicebus::{ServiceBusReceivedMessage, ServiceBusReceiver};
-use servicebus_harness::{
-    explore::{Explore, Party, Run},
-    prelude::*,
-};
 use tokio::time::sleep;
 
 use crate::support::*;
@@ -81,12 +77,7 @@ fn charging(bug: Option<Bug>) -> impl AsyncFn(&Run) + Send + Sync + 'static {
 #[test]
 fn dead_letters_an_order_whose_lock_could_not_be_renewed_after_it_was_charged() {
     let fault = "lose-lock at worker.renew-lock(renew-lock)@orders/o-1#1";
-    finds(
-        Bug::TakesEachErrorForItsOwn,
-        fault,
-        |_| Explore::new(orders()),
-        charging,
-    );
+    finds_in_orders(Bug::TakesEachErrorForItsOwn, fault, charging);
 }
 
 /// The number by which the deferred invoice is received, in a table.
@@ -132,9 +123,7 @@ fn booking(bug: Option<Bug>) -> impl AsyncFn(&Run) + Send + Sync + 'static {
             book(bus, &booked, &deferred, bug).await
         });
         for id in ["invoice", "order"] {
-            run.queue("orders")
-                .send(Message::from("{}").message_id(id))
-                .await;
+            put_order(run, id).await;
             sleep(Duration::from_secs(5)).await;
         }
         run.wait_idle().await;
@@ -145,12 +134,7 @@ fn booking(bug: Option<Bug>) -> impl AsyncFn(&Run) + Send + Sync + 'static {
 #[test]
 fn keeps_the_number_of_a_deferred_message_in_memory() {
     let fault = "crash-after at worker.defer@orders/invoice#1";
-    finds(
-        Bug::RemembersTheNumberInMemory,
-        fault,
-        |_| Explore::new(orders()),
-        booking,
-    );
+    finds_in_orders(Bug::RemembersTheNumberInMemory, fault, booking);
 }
 
 /// Sends the result of an order, or parks the order where that is not possible.
@@ -177,9 +161,7 @@ async fn answer_or_park(bus: Party, bug: Option<Bug>) -> Outcome {
 
 fn answering_or_parking(bug: Option<Bug>) -> impl AsyncFn(&Run) + Send + Sync + 'static {
     async move |run| {
-        run.queue("orders")
-            .send(Message::from("{}").message_id("o-1"))
-            .await;
+        put_order(run, "o-1").await;
         run.party("worker", async move |bus| answer_or_park(bus, bug).await);
         run.wait_idle().await;
         let mut known = bodies(run, "results").await;

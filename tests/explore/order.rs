@@ -5,10 +5,6 @@ use std::{
     time::Duration,
 };
 
-use servicebus_harness::{
-    explore::{Explore, Party, Run},
-    prelude::*,
-};
 use tokio::time::sleep;
 
 use crate::support::*;

@@ -6,10 +6,6 @@ use std::{
 };
 
 use azservicebus::ServiceBusMessage;
-use servicebus_harness::{
-    explore::{Effect, Explore, Party, Run},
-    prelude::*,
-};
 
 use crate::support::*;
 
@@ -56,12 +52,8 @@ fn answering(bug: Option<Bug>) -> impl AsyncFn(&Run) + Send + Sync + 'static {
 #[test]
 fn marks_an_order_as_done_before_it_sends_the_result() {
     let explore = |_| Explore::new(orders().queue(deduplicating("results", true)));
-    finds(
-        Bug::MarksDoneFirst,
-        "crash-before at worker.send@results/o-1#1",
-        explore,
-        answering,
-    );
+    let fault = "crash-before at worker.send@results/o-1#1";
+    finds(Bug::MarksDoneFirst, fault, explore, answering);
 }
 
 /// Messages that wait beside the data that they tell of, oldest first: a table.
@@ -121,12 +113,8 @@ fn events(bug: Option<Bug>) -> Explore {
 
 #[test]
 fn removes_a_row_of_the_outbox_before_it_is_acknowledged() {
-    finds(
-        Bug::RemovesFirst,
-        "drop-before at relay.send@events/row-1#1",
-        events,
-        relaying,
-    );
+    let fault = "drop-before at relay.send@events/row-1#1";
+    finds(Bug::RemovesFirst, fault, events, relaying);
 }
 
 #[test]
@@ -137,12 +125,8 @@ fn sends_again_under_a_new_message_id() {
 
 #[test]
 fn trusts_the_ok_of_a_send_that_the_sdk_has_retried() {
-    finds(
-        Bug::TrustsRetries,
-        "server-busy at relay.send@events/row-1#1",
-        events,
-        relaying,
-    );
+    let fault = "server-busy at relay.send@events/row-1#1";
+    finds(Bug::TrustsRetries, fault, events, relaying);
 }
 
 #[test]

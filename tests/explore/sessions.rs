@@ -2,10 +2,6 @@
 
 use std::time::Duration;
 
-use servicebus_harness::{
-    explore::{Explore, Party, Run},
-    prelude::*,
-};
 use tokio::time::sleep;
 
 use crate::support::*;
@@ -65,6 +61,10 @@ async fn work(bus: Party, bug: Option<Bug>) -> Outcome {
     Ok(())
 }
 
+fn step(name: &str) -> Message {
+    Message::from(name).message_id(name).session_id("o-17")
+}
+
 fn working(
     workers: &'static [&str],
     bug: Option<Bug>,
@@ -75,23 +75,15 @@ fn working(
         // azservicebus cannot read the state of a session that has none.
         opened.set_state("[]").await;
         opened.close().await;
-        for step in STEPS {
-            orders
-                .send(Message::from(step).message_id(step).session_id("o-17"))
-                .await;
+        for name in STEPS {
+            orders.send(step(name)).await;
         }
         for worker in workers {
             run.job(worker, async move |bus| work(bus, bug).await);
             sleep(Duration::from_secs(1)).await;
         }
         sleep(Duration::from_secs(40)).await;
-        orders
-            .send(
-                Message::from("returned")
-                    .message_id("returned")
-                    .session_id("o-17"),
-            )
-            .await;
+        orders.send(step("returned")).await;
         run.wait_idle().await;
         let opened = orders.accept_session("o-17").await;
         let state = opened.state().await.unwrap_or_default();

@@ -15,7 +15,7 @@ use azservicebus::{
     ServiceBusReceiver, ServiceBusSender, core::BasicRetryPolicy,
 };
 use serde_json::Value;
-use servicebus_harness::{
+pub(crate) use servicebus_harness::{
     explore::{Effect, Explore, Party, Run},
     prelude::*,
 };
@@ -71,6 +71,15 @@ pub(crate) fn finds<B: Copy, F>(
     };
     assert_found(fault, &with.result(test(Some(bug))));
     assert_passes(without.result(test(None)));
+}
+
+/// The same where the queue `orders` is all that there is.
+#[track_caller]
+pub(crate) fn finds_in_orders<B: Copy, F>(bug: B, fault: &str, test: impl Fn(Option<B>) -> F)
+where
+    F: AsyncFn(&Run) + Send + Sync + 'static,
+{
+    finds(bug, fault, |_| Explore::new(orders()), test);
 }
 
 #[track_caller]
@@ -234,6 +243,11 @@ pub(crate) const IDS: [&str; 3] = ["o-1", "o-2", "o-3"];
 pub(crate) async fn put_orders(run: &Run) {
     let orders = IDS.map(|id| Message::from("12.50").message_id(id));
     run.queue("orders").send_all(orders).await;
+}
+
+pub(crate) async fn put_order(run: &Run, id: &str) {
+    let order = Message::from("{}").message_id(id);
+    run.queue("orders").send(order).await;
 }
 
 /// Returns the bodies of the messages in a queue, sorted.

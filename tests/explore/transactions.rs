@@ -14,10 +14,6 @@ use fe2o3_amqp::{
         primitives::Binary,
     },
 };
-use servicebus_harness::{
-    explore::{Explore, Party, Run},
-    prelude::*,
-};
 use tokio::{net::TcpStream, time::timeout};
 
 use crate::support::*;

@@ -7,11 +7,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use servicebus_harness::{
-    explore::{Explore, Party, Run},
-    prelude::*,
-};
-
 use crate::support::*;
 
 /// Pairs of runs without faults where nothing is repeated.

@@ -48,9 +48,8 @@ async fn a_ready_client_sends_and_receives() {
 #[tokio::test]
 async fn the_harness_observes_a_rejecting_worker() {
     let (servicebus, orders) = namespace_with_orders().await;
-    orders
-        .send(Message::json(serde_json::json!({ "total": -1 })).message_id("o-17"))
-        .await;
+    let message = Message::json(serde_json::json!({ "total": -1 })).message_id("o-17");
+    orders.send(message).await;
 
     let mut client = servicebus.client().await;
     let options = ServiceBusReceiverOptions::default();

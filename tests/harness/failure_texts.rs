@@ -48,16 +48,10 @@ async fn the_selected_one_of_200_messages_is_shown_first() {
     let (_servicebus, orders) = namespace_with_orders().await;
     let order = |number| Message::from("{}").message_id(format!("o-{number}"));
     orders.send_all((0..200).map(order)).await;
-    assert_fails(
-        "one_of_200_messages",
-        orders.expect_completed().message_id("o-42"),
-    )
-    .await;
-    assert_fails(
-        "none_of_200_messages",
-        orders.expect_completed().message_id("o-420"),
-    )
-    .await;
+    let expectation = orders.expect_completed().message_id("o-42");
+    assert_fails("one_of_200_messages", expectation).await;
+    let expectation = orders.expect_completed().message_id("o-420");
+    assert_fails("none_of_200_messages", expectation).await;
 }
 
 #[tokio::test]
@@ -85,9 +79,8 @@ async fn a_session_out_of_order_names_the_first_two() {
     let servicebus = ServiceBus::builder().topology(carts).start().await;
     let carts = servicebus.queue("carts");
     let step = |body: &str| Message::from(body).session_id("s-1").message_id(body);
-    carts
-        .send_all([step("add"), step("pay"), step("ship")])
-        .await;
+    let messages = [step("add"), step("pay"), step("ship")];
+    carts.send_all(messages).await;
     let expectation = carts
         .expect_session_order("s-1")
         .bodies(["pay", "add", "ship"]);
@@ -187,9 +180,8 @@ async fn a_receiver_without_a_session_is_quoted() {
     let carts = Topology::new().queue(Queue::new("carts").requires_session(true));
     let servicebus = ServiceBus::builder().topology(carts).start().await;
     let carts = servicebus.queue("carts");
-    carts
-        .send(Message::from("add").session_id("s-1").message_id("c-1"))
-        .await;
+    let message = Message::from("add").session_id("s-1").message_id("c-1");
+    carts.send(message).await;
     let mut worker = client_with(&servicebus, Claims::ALL).await;
     let refused = worker.try_receiver("carts").await;
     refused.expect_err("the queue requires sessions");

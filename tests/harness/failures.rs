@@ -17,9 +17,8 @@ const MINUTE: Duration = Duration::from_secs(60);
 async fn a_message_that_expired_under_its_lock() {
     let (servicebus, orders) = namespace_with_orders().await;
     let order = Message::from("not json").message_id("o-17");
-    orders
-        .send(order.time_to_live(Duration::from_secs(30)))
-        .await;
+    let message = order.time_to_live(Duration::from_secs(30));
+    orders.send(message).await;
     orders.receive().await.abandon().await;
     let _locked = orders.receive().await;
     servicebus.clock().advance(Duration::from_secs(61)).await;
@@ -31,53 +30,47 @@ async fn a_message_that_expired_under_its_lock() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_still_waiting() {
-    let (_servicebus, orders) = namespace_with_orders().await;
-    orders
-        .send(Message::from("not json").message_id("o-17"))
-        .await;
+async fn a_message_that_was_abandoned() {
+    let (_servicebus, orders) = namespace_with_order().await;
     orders.receive().await.abandon().await;
     orders.receive().await.abandon().await;
-
-    assert_fails(
-        "a_message_that_is_still_waiting",
-        orders.expect_dead_lettered(),
-    )
-    .await;
+    let expectation = orders.expect_dead_lettered();
+    assert_fails("a_message_that_is_still_waiting", expectation).await;
+    let abandoned = orders.expect_abandoned().message_id("o-17").times(1);
+    assert_fails("a_message_that_was_abandoned_too_often", abandoned).await;
 }
 
 #[tokio::test]
-async fn a_message_that_is_locked() {
+async fn a_locked_message() {
     let (_servicebus, orders) = namespace_with_order().await;
     let _locked = orders.receive().await;
-
     assert_fails("a_message_that_is_locked", orders.expect_empty()).await;
+    let deferred = orders.expect_deferred().message_id("o-17").count(2);
+    assert_fails("a_message_that_is_not_deferred", deferred).await;
+    // What has happened is reported at once, although the lock keeps the namespace from becoming idle.
+    let failed = orders.expect_not_delivered().message_id("o-17").await;
+    assert_failed("a_delivery_that_should_not_have_happened", failed);
+    // What has not happened is undecided.
+    for error in [
+        orders.expect_not_deferred().within(SHORT).await,
+        orders.expect_lock_not_renewed().within(SHORT).await,
+    ] {
+        let text = error.unwrap_err().to_string();
+        let beginning = "the namespace did not become idle within 0.01 s\n  orders: ";
+        assert!(text.starts_with(beginning), "{text}");
+    }
 }
 
 #[tokio::test]
-async fn a_dead_letter_with_another_reason() {
+async fn a_dead_letter() {
     let (_servicebus, orders) = namespace_with_order().await;
     let received = orders.receive().await;
     received.dead_letter("Rejected", "total is negative").await;
-
-    let expectation = orders
-        .expect_dead_lettered()
-        .reason("Refused")
-        .description(contains("total"))
-        .count(2);
-    assert_fails("a_dead_letter_with_another_reason", expectation).await;
-}
-
-#[tokio::test]
-async fn a_dead_letter_that_should_not_be() {
-    let (_servicebus, orders) = namespace_with_order().await;
-    orders.receive().await.dead_letter("Rejected", "no").await;
-
-    assert_fails(
-        "a_dead_letter_that_should_not_be",
-        orders.expect_not_dead_lettered(),
-    )
-    .await;
+    let another = orders.expect_dead_lettered().reason("Refused");
+    let another = another.description(contains("total")).count(2);
+    assert_fails("a_dead_letter_with_another_reason", another).await;
+    let none = orders.expect_not_dead_lettered();
+    assert_fails("a_dead_letter_that_should_not_be", none).await;
 }
 
 #[tokio::test]
@@ -88,26 +81,29 @@ async fn a_message_that_was_never_sent() {
 }
 
 #[tokio::test]
-async fn a_message_that_was_not_completed() {
+async fn a_message_that_nobody_received() {
     let (_servicebus, orders) = namespace_with_order().await;
-    let expectation = orders.expect_completed().message_id("o-17");
-    assert_fails("a_message_that_was_not_completed", expectation).await;
+    let completed = orders.expect_completed().message_id("o-17");
+    assert_fails("a_message_that_was_not_completed", completed).await;
+    let forwarded = orders.expect_forwarded().to("audit");
+    assert_fails("a_queue_that_forwards_nowhere", forwarded).await;
 }
 
 #[tokio::test]
 async fn a_message_that_its_delivery_deleted() {
     let (_servicebus, orders) = namespace_with_order().await;
     orders.receive_and_delete().await;
-    let expectation = orders.expect_completed().message_id("o-17");
-    assert_fails("a_message_that_its_delivery_deleted", expectation).await;
+    let completed = orders.expect_completed().message_id("o-17");
+    assert_fails("a_message_that_its_delivery_deleted", completed).await;
+    let delivered = orders.expect_delivered().to("worker-1");
+    assert_fails("a_delivery_that_did_not_happen", delivered).await;
 }
 
 #[tokio::test]
 async fn different_message_counts() {
     let (_servicebus, orders) = namespace_with_orders().await;
-    orders
-        .send_all((0..12).map(|n| Message::from(n.to_string()).message_id(format!("o-{n}"))))
-        .await;
+    let messages = (0..12).map(|n| Message::from(n.to_string()).message_id(format!("o-{n}")));
+    orders.send_all(messages).await;
     let failed = orders.expect_message_count().active(2).dead_letter(1);
     let text = failed.within(SHORT).await.unwrap_err().to_string();
     let parts: Vec<&str> = text.split("\n\n").collect();
@@ -129,15 +125,11 @@ async fn messages_that_expired_and_were_dropped() {
     let servicebus = ServiceBus::builder().topology(topology).start().await;
     let orders = servicebus.queue("orders");
     let message = Message::from("{}").message_id("o-17");
-    orders
-        .send(message.time_to_live(Duration::from_secs(1)))
-        .await;
+    let message = message.time_to_live(Duration::from_secs(1));
+    orders.send(message).await;
     servicebus.clock().advance(Duration::from_secs(2)).await;
-    assert_fails(
-        "messages_that_expired_and_were_dropped",
-        orders.expect_dead_lettered(),
-    )
-    .await;
+    let expectation = orders.expect_dead_lettered();
+    assert_fails("messages_that_expired_and_were_dropped", expectation).await;
 }
 
 #[tokio::test]
@@ -161,8 +153,7 @@ fn a_failed_assertion_panics_at_the_line_of_the_test() {
     if built::is_child() {
         return built::run_child(fail_on_purpose());
     }
-    let test = "harness::failures::a_failed_assertion_panics_at_the_line_of_the_test";
-    let output = built::rerun(test).output().unwrap();
+    let output = built::rerun().output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
         stderr.contains(&format!("panicked at {}:", file!())),
@@ -180,85 +171,29 @@ async fn fail_on_purpose() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_not_deferred() {
+async fn a_deferred_message() {
     let (_servicebus, orders) = namespace_with_order().await;
-    let _locked = orders.receive().await;
-    let expectation = orders.expect_deferred().message_id("o-17").count(2);
-    assert_fails("a_message_that_is_not_deferred", expectation).await;
-}
-
-#[tokio::test]
-async fn a_deferred_message_that_should_be_completed() {
-    let (_servicebus, orders) = namespace_with_order().await;
-    orders.receive().await.defer().await;
-    assert_fails(
-        "a_deferred_message_that_should_be_completed",
-        orders.expect_completed(),
-    )
-    .await;
-}
-
-#[tokio::test]
-async fn a_message_that_should_not_be_deferred() {
-    let (_servicebus, orders) = namespace_with_order().await;
-    orders.receive().await.defer().await;
+    let number = orders.receive().await.defer().await;
+    let completed = || orders.expect_completed();
+    assert_fails("a_deferred_message_that_should_be_completed", completed()).await;
     let failed = orders.expect_not_deferred().message_id("o-17").await;
     assert_failed("a_message_that_should_not_be_deferred", failed);
+    let _locked = orders.receive_deferred(number).await;
+    assert_fails("a_deferred_message_that_is_locked", completed()).await;
 }
 
 #[tokio::test]
-async fn not_deferred_is_undecided_while_a_message_is_locked() {
-    let (_servicebus, orders) = namespace_with_order().await;
-    let _locked = orders.receive().await;
-    let errors = [
-        orders.expect_not_deferred().within(SHORT).await,
-        orders.expect_lock_not_renewed().within(SHORT).await,
-    ];
-    for error in errors {
-        let text = error.unwrap_err().to_string();
-        let beginning = "the namespace did not become idle within 0.01 s\n  orders: ";
-        assert!(text.starts_with(beginning), "{text}");
-    }
-}
-
-#[tokio::test]
-async fn a_message_that_should_not_be_scheduled() {
-    let (_servicebus, orders) = namespace_with_orders().await;
+async fn a_scheduled_message() {
+    let (servicebus, orders) = namespace_with_orders().await;
     orders
         .schedule(Message::from("{}").message_id("o-17"), 10 * MINUTE)
         .await;
     let failed = orders.expect_not_scheduled().due_in(10 * MINUTE).await;
     assert_failed("a_message_that_should_not_be_scheduled", failed);
-}
-
-#[tokio::test]
-async fn a_message_that_is_scheduled_for_another_time() {
-    let (_servicebus, orders) = namespace_with_orders().await;
-    orders
-        .schedule(Message::from("{}").message_id("o-17"), 10 * MINUTE)
-        .await;
-    let expectation = orders.expect_scheduled().due_in(5 * MINUTE);
-    assert_fails("a_message_that_is_scheduled_for_another_time", expectation).await;
-}
-
-#[tokio::test]
-async fn a_message_that_was_activated() {
-    let (servicebus, orders) = namespace_with_orders().await;
-    orders
-        .schedule(Message::from("{}").message_id("o-17"), MINUTE)
-        .await;
-    servicebus.clock().advance(MINUTE).await;
+    let early = orders.expect_scheduled().due_in(5 * MINUTE);
+    assert_fails("a_message_that_is_scheduled_for_another_time", early).await;
+    servicebus.clock().advance(10 * MINUTE).await;
     assert_fails("a_message_that_was_activated", orders.expect_scheduled()).await;
-}
-
-#[tokio::test]
-async fn a_queue_that_forwards_nowhere() {
-    let (_servicebus, orders) = namespace_with_order().await;
-    assert_fails(
-        "a_queue_that_forwards_nowhere",
-        orders.expect_forwarded().to("audit"),
-    )
-    .await;
 }
 
 #[tokio::test]
@@ -306,11 +241,8 @@ async fn a_missing_message_that_was_forwarded() {
     orders.update(|queue| queue.forward_to("audit")).await;
     orders.send(Message::from("{}").message_id("o-17")).await;
     servicebus.wait_idle().await;
-    assert_fails(
-        "a_missing_message_that_was_forwarded",
-        orders.expect_deferred(),
-    )
-    .await;
+    let expectation = orders.expect_deferred();
+    assert_fails("a_missing_message_that_was_forwarded", expectation).await;
 }
 
 #[tokio::test]
@@ -319,13 +251,6 @@ async fn a_message_that_has_not_expired() {
     let offer = Message::from("{}").message_id("o-17").time_to_live(MINUTE);
     orders.send(offer).await;
     assert_fails("a_message_that_has_not_expired", orders.expect_expired()).await;
-}
-
-#[tokio::test]
-async fn a_message_that_should_have_expired_into_the_dead_letter_queue() {
-    let (_servicebus, orders) = namespace_with_orders().await;
-    let offer = Message::from("{}").message_id("o-17").time_to_live(MINUTE);
-    orders.send(offer).await;
     let expired = orders.expect_dead_lettered().reason("TTLExpiredException");
     let text = expired.within(SHORT).await.unwrap_err().to_string();
     assert!(
@@ -335,66 +260,15 @@ async fn a_message_that_should_have_expired_into_the_dead_letter_queue() {
 }
 
 #[tokio::test]
-async fn a_message_that_was_abandoned_too_often() {
-    let (_servicebus, orders) = namespace_with_order().await;
-    orders.receive().await.abandon().await;
-    orders.receive().await.abandon().await;
-    let expectation = orders.expect_abandoned().message_id("o-17").times(1);
-    assert_fails("a_message_that_was_abandoned_too_often", expectation).await;
-}
-
-#[tokio::test]
-async fn a_lock_that_was_not_renewed() {
+async fn a_lock_that_was_renewed_once() {
     let (_servicebus, orders) = namespace_with_order().await;
     let mut received = orders.receive().await;
     received.renew_lock().await;
-    assert_fails(
-        "a_lock_that_was_not_renewed",
-        orders.expect_lock_renewed().at_least(2),
-    )
-    .await;
-}
-
-#[tokio::test]
-async fn a_lock_that_was_renewed() {
-    let (_servicebus, orders) = namespace_with_order().await;
-    let mut received = orders.receive().await;
-    received.renew_lock().await;
+    let renewed = orders.expect_lock_renewed().at_least(2);
+    assert_fails("a_lock_that_was_not_renewed", renewed).await;
     // What has happened is reported at once, although the lock keeps the namespace from becoming idle.
     let failed = orders.expect_lock_not_renewed().await;
     assert_failed("a_lock_that_was_renewed", failed);
-}
-
-#[tokio::test]
-async fn a_delivery_that_did_not_happen() {
-    let (_servicebus, orders) = namespace_with_order().await;
-    orders.receive_and_delete().await;
-    assert_fails(
-        "a_delivery_that_did_not_happen",
-        orders.expect_delivered().to("worker-1"),
-    )
-    .await;
-}
-
-#[tokio::test]
-async fn a_delivery_that_should_not_have_happened() {
-    let (_servicebus, orders) = namespace_with_order().await;
-    let _locked = orders.receive().await;
-    // What has happened is reported at once, although the lock keeps the namespace from becoming idle.
-    let failed = orders.expect_not_delivered().message_id("o-17").await;
-    assert_failed("a_delivery_that_should_not_have_happened", failed);
-}
-
-#[tokio::test]
-async fn a_deferred_message_that_is_locked() {
-    let (_servicebus, orders) = namespace_with_order().await;
-    let number = orders.receive().await.defer().await;
-    let _locked = orders.receive_deferred(number).await;
-    assert_fails(
-        "a_deferred_message_that_is_locked",
-        orders.expect_completed(),
-    )
-    .await;
 }
 
 #[tokio::test]

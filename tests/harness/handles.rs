@@ -156,12 +156,3 @@ async fn an_error_has_the_tracking_id_only_in_its_condition() {
     assert!(tracked.contains("TrackingId:"), "{tracked}");
     assert!(!refused.to_string().contains("TrackingId"), "{refused}");
 }
-
-#[tokio::test]
-async fn a_lost_connection_is_reopened() {
-    let (servicebus, orders) = namespace_with_orders().await;
-    orders.send("before").await;
-    servicebus.reset().await;
-    orders.send("after").await;
-    assert_eq!(orders.receive_and_delete().await.body_text(), "after");
-}

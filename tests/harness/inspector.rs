@@ -29,10 +29,7 @@ fn the_link_of_a_kept_namespace_shows_the_timeline_of_the_message() {
     if browser::is_left_out() {
         return;
     }
-    let mut test = FailingTest::start(
-        "harness::inspector::the_link_of_a_kept_namespace_shows_the_timeline_of_the_message",
-        "in-process",
-    );
+    let mut test = FailingTest::start("in-process");
     let link = test.rendered("inspector");
     assert!(
         link.ends_with("/#/sbemulatorns/orders/dead-letter/messages/1"),
@@ -57,11 +54,10 @@ fn a_failed_test_leaves_a_report_that_explains_it_without_the_emulator() {
     if browser::is_left_out() {
         return;
     }
-    let test =
-        "harness::inspector::a_failed_test_leaves_a_report_that_explains_it_without_the_emulator";
+    let test = built::test();
     let reports = directory("reports");
     let _ = fs::remove_dir_all(&reports);
-    let mut child = built::rerun(test);
+    let mut child = built::rerun();
     child.env(REPORT_VARIABLE, &reports).stdout(Stdio::null());
     let output = child.output().unwrap();
     assert!(!output.status.success());
@@ -100,7 +96,7 @@ fn a_test_that_passes_leaves_no_report() {
         return built::run_child(async { ServiceBus::start().await.stop().await });
     }
     let reports = directory("none");
-    let output = built::rerun("harness::inspector::a_test_that_passes_leaves_no_report")
+    let output = built::rerun()
         .env(REPORT_VARIABLE, &reports)
         .output()
         .unwrap();

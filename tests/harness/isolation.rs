@@ -13,7 +13,7 @@ use std::{
 use servicebus_harness::prelude::*;
 use tokio::task::JoinSet;
 
-use crate::harness::{error_of, namespace_with_orders, orders, waiting::until_gone};
+use crate::harness::{error_of, namespace_with_orders, waiting::until_gone};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fifty_concurrent_namespaces_are_isolated() {
@@ -144,17 +144,6 @@ async fn a_cancelled_receive_takes_no_message() {
         assert!(cancelled.is_err());
         orders.send("hello").await;
         assert_eq!(orders.receive_and_delete().await.body_text(), "hello");
-    }
-}
-
-#[tokio::test]
-async fn a_topology_serves_many_namespaces() {
-    let topology = orders();
-    for _ in 0..2 {
-        let builder = ServiceBus::builder().topology(topology.clone());
-        let servicebus = builder.start().await;
-        servicebus.queue("orders").send("hello").await;
-        assert_message_count!(servicebus.queue("orders"), active = 1).await;
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::SocketAddr,
     path::Path,
-    process::{Child, ChildStderr, Stdio},
+    process::{Child, ChildStderr, Command, Stdio},
     time::Duration,
 };
 
@@ -23,13 +23,12 @@ pub(super) struct FailingTest {
 }
 
 impl FailingTest {
-    pub(super) fn start(test: &str, mode: &str) -> Self {
-        Self::start_with(test, mode, &[])
+    pub(super) fn start(mode: &str) -> Self {
+        Self::run(built::rerun(), mode)
     }
 
-    fn start_with(test: &str, mode: &str, variables: &[(&str, &Path)]) -> Self {
-        let mut child = built::rerun(test)
-            .envs(variables.iter().copied())
+    fn run(mut test: Command, mode: &str) -> Self {
+        let mut child = test
             .env(KEEP_VARIABLE, "1")
             .env(MODE_VARIABLE, mode)
             .env("SERVICEBUS_EMULATOR_BIN", built::emulator())
@@ -91,10 +90,7 @@ fn a_namespace_in_process_stays_until_enter_is_pressed() {
     if built::is_child() {
         return built::run_child(fail());
     }
-    let mut test = FailingTest::start(
-        "harness::keep::a_namespace_in_process_stays_until_enter_is_pressed",
-        "in-process",
-    );
+    let mut test = FailingTest::start("in-process");
     let address = test.address();
     test.inspector(address);
     test.rendered("it ends when you press Enter");
@@ -110,12 +106,12 @@ fn a_report_is_written_before_the_end_of_the_test_waits() {
     if built::is_child() {
         return built::run_child(fail());
     }
-    let test = "harness::keep::a_report_is_written_before_the_end_of_the_test_waits";
     let reports = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report-of-what-is-kept");
-    let report = reports.join(format!("{}.html", test.replace("::", ".")));
+    let report = reports.join(format!("{}.html", built::test().replace("::", ".")));
     let _ = fs::remove_file(&report);
-    let mut test =
-        FailingTest::start_with(test, "in-process", &[(REPORT_VARIABLE, reports.as_path())]);
+    let mut child = built::rerun();
+    child.env(REPORT_VARIABLE, &reports);
+    let mut test = FailingTest::run(child, "in-process");
     test.rendered("it ends when you press Enter");
     let text = fs::read_to_string(&report).unwrap();
     assert!(text.contains("hello"), "{text}");
@@ -129,10 +125,7 @@ fn a_namespace_in_process_ends_if_standard_input_is_closed() {
     if built::is_child() {
         return built::run_child(fail());
     }
-    let mut test = FailingTest::start(
-        "harness::keep::a_namespace_in_process_ends_if_standard_input_is_closed",
-        "in-process",
-    );
+    let mut test = FailingTest::start("in-process");
     drop(test.child.stdin.take());
     let address = test.address();
     test.rendered("standard input is closed, so it ends now");
@@ -145,17 +138,14 @@ fn a_namespace_in_a_child_process_outlives_the_tests() {
     if built::is_child() {
         return built::run_child(fail());
     }
-    let mut test = FailingTest::start(
-        "harness::keep::a_namespace_in_a_child_process_outlives_the_tests",
-        "process",
-    );
+    let mut test = FailingTest::start("process");
     let address = test.address();
     let how = test.rendered("it is process");
     let (id, command) = how.split_once(';').unwrap();
     assert_eq!(command, format!(" end it with `kill {id}`"));
     assert!(!test.child.wait().unwrap().success());
     assert!(std::net::TcpStream::connect(address).is_ok());
-    let killed = std::process::Command::new("kill").arg(id).status();
+    let killed = Command::new("kill").arg(id).status();
     assert!(killed.unwrap().success());
     until_gone(address);
 }
@@ -166,7 +156,7 @@ fn a_test_that_passes_keeps_nothing() {
         return built::run_child(pass());
     }
     for mode in ["in-process", "process"] {
-        let mut test = FailingTest::start("harness::keep::a_test_that_passes_keeps_nothing", mode);
+        let mut test = FailingTest::start(mode);
         let address = test.rendered("listening at").parse().unwrap();
         let mut rest = String::new();
         test.stderr.read_to_string(&mut rest).unwrap();

@@ -56,7 +56,7 @@ fn until_nothing_is_left(before: Resources) {
 }
 
 /// Runs what a child has to do, and expects that it leaves nothing.
-fn assert_leaves_nothing(test: &str, part: impl Fn()) {
+fn assert_leaves_nothing(part: impl Fn()) {
     if built::is_child() {
         // Once before counting: what is made once in a process is not a leftover.
         part();
@@ -66,7 +66,7 @@ fn assert_leaves_nothing(test: &str, part: impl Fn()) {
     }
     // Some systems give a process 1,024 files unless it asks for more.
     let raised = r#"ulimit -Sn "$(ulimit -Hn)"; exec "$0" "$@""#;
-    let output = again_through(&["/bin/sh", "-c", raised], test).output();
+    let output = again_through(&["/bin/sh", "-c", raised]).output();
     let output = output.unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
@@ -81,42 +81,36 @@ fn block_on(part: impl Future<Output = ()>) {
 
 #[test]
 fn a_panicking_test_leaves_no_thread_and_no_file() {
-    assert_leaves_nothing(
-        "harness::leftovers::a_panicking_test_leaves_no_thread_and_no_file",
-        || {
-            let test = thread::spawn(|| {
-                block_on(async {
-                    let (_servicebus, orders) = namespace_with_orders().await;
-                    orders.send("hello").await;
-                    let _locked = orders.receive().await;
-                    panic::resume_unwind(Box::new("the test fails here"));
-                });
+    assert_leaves_nothing(|| {
+        let test = thread::spawn(|| {
+            block_on(async {
+                let (_servicebus, orders) = namespace_with_orders().await;
+                orders.send("hello").await;
+                let _locked = orders.receive().await;
+                panic::resume_unwind(Box::new("the test fails here"));
             });
-            assert!(test.join().is_err());
-        },
-    );
+        });
+        assert!(test.join().is_err());
+    });
 }
 
 /// As `cargo test` does on two processors: each test has a thread and a runtime of its own, and two run at a time.
 #[test]
 fn a_thousand_tests_in_one_process_leave_nothing() {
-    assert_leaves_nothing(
-        "harness::leftovers::a_thousand_tests_in_one_process_leave_nothing",
-        || {
-            let worker = || {
-                // Twice by two workers, because each part is done twice.
-                for _ in 0..1_000 / 4 {
-                    thread::spawn(|| block_on(send_and_receive()))
-                        .join()
-                        .unwrap();
-                }
-            };
-            thread::scope(|scope| {
-                scope.spawn(worker);
-                scope.spawn(worker);
-            });
-        },
-    );
+    assert_leaves_nothing(|| {
+        let worker = || {
+            // Twice by two workers, because each part is done twice.
+            for _ in 0..1_000 / 4 {
+                thread::spawn(|| block_on(send_and_receive()))
+                    .join()
+                    .unwrap();
+            }
+        };
+        thread::scope(|scope| {
+            scope.spawn(worker);
+            scope.spawn(worker);
+        });
+    });
 }
 
 async fn send_and_receive() {
@@ -127,40 +121,36 @@ async fn send_and_receive() {
 
 #[test]
 fn two_hundred_parallel_tests_are_isolated() {
-    assert_leaves_nothing(
-        "harness::leftovers::two_hundred_parallel_tests_are_isolated",
-        || {
-            block_on(async {
-                let mut tests = JoinSet::new();
-                for number in 0..200 {
-                    tests.spawn(async move {
-                        let (servicebus, orders) = namespace_with_orders().await;
-                        orders.send(format!("message of test {number}")).await;
-                        let received = orders.receive().await;
-                        assert_eq!(received.body_text(), format!("message of test {number}"));
-                        received.complete().await;
-                        assert_completed!(orders, count = 1).await;
-                        assert_empty!(orders).await;
-                        servicebus
-                    });
-                }
-                // All of them live at once before the first goes.
-                drop(tests.join_all().await);
-            });
-        },
-    );
+    assert_leaves_nothing(|| {
+        block_on(async {
+            let mut tests = JoinSet::new();
+            for number in 0..200 {
+                tests.spawn(async move {
+                    let (servicebus, orders) = namespace_with_orders().await;
+                    orders.send(format!("message of test {number}")).await;
+                    let received = orders.receive().await;
+                    assert_eq!(received.body_text(), format!("message of test {number}"));
+                    received.complete().await;
+                    assert_completed!(orders, count = 1).await;
+                    assert_empty!(orders).await;
+                    servicebus
+                });
+            }
+            // All of them live at once before the first goes.
+            drop(tests.join_all().await);
+        });
+    });
 }
 
 /// Two processes with a test each are what two tests in one run of nextest are.
 #[test]
 fn tests_in_separate_processes_are_isolated() {
-    const TEST: &str = "harness::leftovers::tests_in_separate_processes_are_isolated";
     if built::is_child() {
         return built::run_child(report_and_wait());
     }
     let mut tests: Vec<_> = (0..2)
         .map(|_| {
-            let mut test = built::rerun(TEST);
+            let mut test = built::rerun();
             test.stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .spawn()
@@ -199,9 +189,9 @@ async fn report_and_wait() {
     let _ = std::io::stdin().lines().next();
 }
 
-/// The test of this name in a process of its own, started by another program, which is given it with its arguments.
-fn again_through(program: &[&str], test: &str) -> Command {
-    let own = built::rerun(test);
+/// The test in a process of its own, started by another program, which is given it with its arguments.
+fn again_through(program: &[&str]) -> Command {
+    let own = built::rerun();
     let mut command = Command::new(program[0]);
     command.args(&program[1..]).arg(own.get_program());
     command.args(own.get_args());

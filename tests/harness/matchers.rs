@@ -153,9 +153,8 @@ async fn other_bodies_are_listed_with_their_differences() {
 #[tokio::test]
 async fn a_message_that_was_completed_and_should_not_have_been() {
     let (_servicebus, orders) = namespace_with_orders().await;
-    orders
-        .send(Message::from("poison").message_id("o-17"))
-        .await;
+    let message = Message::from("poison").message_id("o-17");
+    orders.send(message).await;
     orders.receive().await.complete().await;
     let failed = orders.expect_not_completed().body(contains("poison")).await;
     assert_failed(
@@ -223,9 +222,8 @@ async fn each_present_message_is_listed_with_its_difference() {
         "(message-id o-17): deferred, 1 of 3 deliveries counted, the test's predicate does not match\n",
     );
 
-    orders
-        .send(Message::from("no JSON").message_id("o-18"))
-        .await;
+    let message = Message::from("no JSON").message_id("o-18");
+    orders.send(message).await;
     orders.receive().await.dead_letter("Rejected", "no").await;
     let failed = orders.expect_dead_lettered().body_json(json!({}));
     let text = failed.within(SHORT).await.unwrap_err().to_string();

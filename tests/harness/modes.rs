@@ -20,9 +20,8 @@ async fn a_poison_message_is_dead_lettered_in_every_mode(#[case] mode: Mode) {
     assert_eq!(servicebus.mode(), mode);
     let orders = servicebus.queue("orders");
 
-    orders
-        .send(Message::from("not json").message_id("o-17"))
-        .await;
+    let message = Message::from("not json").message_id("o-17");
+    orders.send(message).await;
     for delivery in 1..=3 {
         let received = orders.receive().await;
         assert_eq!(received.delivery_count(), delivery);
@@ -76,7 +75,7 @@ fn the_environment_selects_the_mode() {
             "the namespace that SERVICEBUS_CONNECTION_STRING names, which is not set",
         ),
     ] {
-        let output = built::rerun("harness::modes::the_environment_selects_the_mode")
+        let output = built::rerun()
             .env(MODE_VARIABLE, value)
             .env_remove(CONNECTION_STRING_VARIABLE)
             .env("SERVICEBUS_EMULATOR_BIN", built::emulator())
@@ -100,8 +99,7 @@ fn settings_of_another_emulator_are_not_inherited() {
     if built::is_child() {
         return built::run_child(start_in_the_mode_of_the_environment());
     }
-    let test = "harness::modes::settings_of_another_emulator_are_not_inherited";
-    let output = built::rerun(test)
+    let output = built::rerun()
         .env(MODE_VARIABLE, "process")
         .env_remove(CONNECTION_STRING_VARIABLE)
         .env("SERVICEBUS_EMULATOR_BIN", built::emulator())
@@ -131,10 +129,7 @@ fn the_environment_sets_the_default_wait() {
             ["SERVICEBUS_HARNESS_WITHIN is \"soon\"; allowed: seconds, such as 20 or 0.5"; 2],
         ),
     ] {
-        let output = built::rerun("harness::modes::the_environment_sets_the_default_wait")
-            .env(WITHIN_VARIABLE, value)
-            .output()
-            .unwrap();
+        let output = built::rerun().env(WITHIN_VARIABLE, value).output().unwrap();
         let output = String::from_utf8_lossy(&output.stdout);
         for expected in expected {
             assert!(output.contains(expected), "{output}");

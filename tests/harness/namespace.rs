@@ -28,12 +28,10 @@ const SECOND: Duration = Duration::from_secs(1);
 struct ExternalNamespace {
     servicebus: ServiceBus,
     authority: PathBuf,
-    /// The test that the child plays.
-    test: String,
 }
 
 impl ExternalNamespace {
-    async fn start(test: &str) -> Self {
+    async fn start() -> Self {
         let bus = ServiceBus::builder().mode(Mode::Process);
         let bus = bus.binary(built::emulator()).topology(Topology::new());
         let servicebus = bus.start().await;
@@ -43,13 +41,12 @@ impl ExternalNamespace {
         Self {
             servicebus,
             authority,
-            test: format!("harness::namespace::{test}"),
         }
     }
 
     /// The test in a process that knows nothing else of the emulator.
     fn command(&self) -> Command {
-        let mut command = built::rerun(&self.test);
+        let mut command = built::rerun();
         let string = self.servicebus.tls_admin_connection_string();
         command
             .env(MODE_VARIABLE, "namespace")
@@ -97,24 +94,19 @@ async fn output(mut command: Command) -> (bool, String) {
 }
 
 /// Runs the part of the test in a child, else the test around it.
-fn with_child(
-    test: &str,
-    part: impl Future<Output = ()>,
-    whole: impl AsyncFnOnce(&ExternalNamespace),
-) {
+fn with_child(part: impl Future<Output = ()>, whole: impl AsyncFnOnce(&ExternalNamespace)) {
     if built::is_child() {
         return built::run_child(part);
     }
     built::run_child(async {
-        let external = ExternalNamespace::start(test).await;
+        let external = ExternalNamespace::start().await;
         whole(&external).await;
     });
 }
 
 #[test]
 fn clients_and_assertions_work_and_entities_are_deleted() {
-    let test = "clients_and_assertions_work_and_entities_are_deleted";
-    with_child(test, work(), async |external| {
+    with_child(work(), async |external| {
         external.assert_passes().await;
         for queue in ["orders", "inbox", "later"] {
             assert!(!external.has(queue).await, "{queue} was left");
@@ -180,9 +172,8 @@ fn surroundings(servicebus: &ServiceBus) {
 
 async fn poison(servicebus: &ServiceBus) {
     let (orders, inbox) = (servicebus.queue("orders"), servicebus.queue("inbox"));
-    inbox
-        .send(Message::from("not json").message_id("o-17"))
-        .await;
+    let message = Message::from("not json").message_id("o-17");
+    inbox.send(message).await;
     for delivery in 1..=3 {
         let received = orders.receive().await;
         assert_eq!(received.delivery_count(), delivery);
@@ -204,9 +195,8 @@ async fn topics(servicebus: &ServiceBus) {
     let prices = servicebus.topic("prices");
     let high = prices.subscription("high");
     for price in [5, 12, -1] {
-        prices
-            .send(Message::from("{}").application_property("price", price))
-            .await;
+        let message = Message::from("{}").application_property("price", price);
+        prices.send(message).await;
     }
     assert_message_count!(high, active = 2).await;
     let message = high.receive().await;
@@ -288,8 +278,7 @@ fn uncheckable_assertions_are_skipped_and_reported_on_request() {
         let failed = orders.expect_empty().within(SECOND / 100).await;
         failed.expect_err("what can be checked still is");
     };
-    let test = "uncheckable_assertions_are_skipped_and_reported_on_request";
-    with_child(test, skips, async |external| {
+    with_child(skips, async |external| {
         let mut command = external.command();
         command.env(UNCHECKED_VARIABLE, "skip");
         let (succeeded, output_text) = output(command).await;
@@ -312,8 +301,7 @@ fn the_leak_check_covers_entities_of_the_test() {
         let servicebus = bus.start().await;
         servicebus.queue("orders").send("left").await;
     };
-    let test = "the_leak_check_covers_entities_of_the_test";
-    with_child(test, leaks, async |external| {
+    with_child(leaks, async |external| {
         let theirs = external.servicebus.create_queue(Queue::new("theirs"));
         theirs.await.send("kept").await;
         let (succeeded, output_text) = output(external.command()).await;
@@ -335,8 +323,7 @@ fn a_namespace_that_is_kept_is_removed_when_enter_is_pressed() {
         let _servicebus = bus.start().await;
         panic!("as a failed assertion does");
     };
-    let test = "a_namespace_that_is_kept_is_removed_when_enter_is_pressed";
-    with_child(test, fails, async |external| {
+    with_child(fails, async |external| {
         let mut command = external.command();
         command.env(KEEP_VARIABLE, "1").stdin(Stdio::piped());
         command.stdout(Stdio::null()).stderr(Stdio::piped());
@@ -368,13 +355,9 @@ fn uses_of_a_namespace_are_sequential() {
         let second = second.await.unwrap();
         assert_empty!(second.queue("orders")).await;
     };
-    with_child(
-        "uses_of_a_namespace_are_sequential",
-        two,
-        async |external| {
-            external.assert_passes().await;
-        },
-    );
+    with_child(two, async |external| {
+        external.assert_passes().await;
+    });
 }
 
 #[test]
@@ -407,7 +390,7 @@ fn prefixed_uses_are_parallel() {
         first.stop().await;
         assert_message_count!(second.queue("orders"), active = 1).await;
     };
-    with_child("prefixed_uses_are_parallel", two, async |external| {
+    with_child(two, async |external| {
         external.assert_passes().await;
         let left = external.servicebus.topology().await.json().unwrap();
         assert!(!left.contains("test-"), "{left}");
@@ -424,7 +407,7 @@ async fn no_prefix_without_a_shared_namespace() {
 
 #[tokio::test]
 async fn an_unreachable_or_untrusted_namespace_is_explained() {
-    let external = ExternalNamespace::start("").await;
+    let external = ExternalNamespace::start().await;
     let string = external.servicebus.tls_admin_connection_string();
     let entity = format!("{string};EntityPath=orders");
     let cases = [
@@ -453,8 +436,7 @@ fn an_unknown_key_is_explained() {
         let error = ServiceBus::builder().start().result().await.unwrap_err();
         println!("\n{error}");
     };
-    let test = "an_unknown_key_is_explained";
-    with_child(test, refused, async |external| {
+    with_child(refused, async |external| {
         let string = external.servicebus.tls_admin_connection_string();
         let wrong = string.replace("SharedAccessKey=", "SharedAccessKey=wrong");
         let mut command = external.command();

@@ -23,8 +23,8 @@ fn any_address() -> Ipv4Addr {
 }
 
 /// A test in a process of its own, of this mode, whose namespaces all have this address.
-fn again(test: &str, address: Ipv4Addr, mode: Mode) -> Command {
-    let mut command = built::rerun(test);
+fn again(address: Ipv4Addr, mode: Mode) -> Command {
+    let mut command = built::rerun();
     command
         .env(ADDRESS_VARIABLE, address.to_string())
         .env(MODE_VARIABLE, mode.to_string())
@@ -36,10 +36,10 @@ fn again(test: &str, address: Ipv4Addr, mode: Mode) -> Command {
 }
 
 /// Plays a test's child in each mode that starts an emulator, and returns what each wrote to standard error.
-pub(crate) fn in_both_modes(test: &str) -> Vec<(Ipv4Addr, String)> {
+pub(crate) fn in_both_modes() -> Vec<(Ipv4Addr, String)> {
     let played = [Mode::InProcess, Mode::Process].map(|mode| {
         let address = any_address();
-        let output = again(test, address, mode).output().unwrap();
+        let output = again(address, mode).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         let rendered = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{mode}: {rendered}\n{stderr}");
@@ -66,8 +66,7 @@ fn the_namespaces_of_a_process_share_an_emulator() {
     if built::is_child() {
         return built::run_child(share());
     }
-    let played =
-        in_both_modes("harness::only_address::the_namespaces_of_a_process_share_an_emulator");
+    let played = in_both_modes();
     for (address, stderr) in played {
         let words = format!(
             "servicebus-harness: SERVICEBUS_HARNESS_ADDRESS is {address}: the namespaces of this process share one emulator there, and one process at a time uses it"
@@ -91,7 +90,7 @@ fn a_namespace_that_cannot_share_waits_for_the_others() {
     if built::is_child() {
         return built::run_child(wait_for_others());
     }
-    in_both_modes("harness::only_address::a_namespace_that_cannot_share_waits_for_the_others");
+    in_both_modes();
 }
 
 async fn wait_for_others() {
@@ -130,14 +129,7 @@ fn processes_use_the_address_one_at_a_time() {
     }
     let address = any_address();
     let modes = [Mode::InProcess, Mode::Process, Mode::InProcess];
-    let start = |mode| {
-        let mut test = again(
-            "harness::only_address::processes_use_the_address_one_at_a_time",
-            address,
-            mode,
-        );
-        test.spawn().unwrap()
-    };
+    let start = |mode| again(address, mode).spawn().unwrap();
     for test in modes.map(start) {
         let output = test.wait_with_output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
@@ -168,22 +160,12 @@ fn a_killed_process_releases_its_lock() {
     }
     let address = any_address();
     for mode in [Mode::Process, Mode::InProcess] {
-        let mut holder = again(
-            "harness::only_address::a_killed_process_releases_its_lock",
-            address,
-            mode,
-        );
-        let mut holder = holder.spawn().unwrap();
+        let mut holder = again(address, mode).spawn().unwrap();
         until_printed(&mut holder, "has its turn");
         holder.kill().unwrap();
         holder.wait().unwrap();
     }
-    let mut last = again(
-        "harness::only_address::a_killed_process_releases_its_lock",
-        address,
-        Mode::InProcess,
-    );
-    let mut last = last.spawn().unwrap();
+    let mut last = again(address, Mode::InProcess).spawn().unwrap();
     let _told = until_printed(&mut last, "has its turn");
     last.stdin.take().unwrap().write_all(b"enough\n").unwrap();
     assert!(last.wait().unwrap().success());
@@ -213,7 +195,7 @@ fn an_address_that_cannot_be_used_is_named() {
     if built::is_child() {
         return built::run_child(be_refused());
     }
-    let mut test = built::rerun("harness::only_address::an_address_that_cannot_be_used_is_named");
+    let mut test = built::rerun();
     let output = test.env(ADDRESS_VARIABLE, "localhost").output().unwrap();
     let rendered = String::from_utf8_lossy(&output.stdout);
     assert_contains(

@@ -179,7 +179,7 @@ fn a_killed_test_leaves_no_emulator() {
     if built::is_child() {
         return built::run_child(wait_to_be_killed());
     }
-    let mut test = built::rerun("harness::process::a_killed_test_leaves_no_emulator")
+    let mut test = built::rerun()
         .env("SERVICEBUS_EMULATOR_BIN", built::emulator())
         .stdout(Stdio::piped())
         .spawn()

@@ -42,18 +42,6 @@ async fn a_received_message_is_settled_in_every_way() {
 }
 
 #[tokio::test]
-async fn completed_messages_are_counted() {
-    let (servicebus, orders) = namespace_with_orders().await;
-    orders.send_all(["one", "two", "three"]).await;
-    for _ in 0..3 {
-        orders.receive().await.complete().await;
-    }
-    assert_completed!(orders, count = 3).await;
-    assert_empty!(orders).await;
-    servicebus.wait_idle().await;
-}
-
-#[tokio::test]
 async fn receivers_compete() {
     let (_servicebus, orders) = namespace_with_orders().await;
     orders.send_all(["one", "two"]).await;

@@ -69,9 +69,8 @@ async fn namespace() -> ServiceBus {
     orders.receive().await.defer().await;
     orders.send(order(4, json!({"total": 4}))).await;
     orders.receive().await.abandon().await;
-    orders
-        .send("a body that is a text and has more characters than a line of a failure shows")
-        .await;
+    let message = "a body that is a text and has more characters than a line of a failure shows";
+    orders.send(message).await;
     orders
         .schedule(order(6, json!([])), Duration::from_secs(600))
         .await;
@@ -173,13 +172,10 @@ async fn record_assertions_over_http() {
     let sends = orders.expect_unsettled_sends().at_most(0);
     same!(it, sends, {"kind": "unsettled_sends", "entity": "orders", "at_most": 0});
     let expired = servicebus.queue("target");
-    expired
-        .send(
-            Message::from("x")
-                .message_id("t-1")
-                .time_to_live(Duration::from_secs(5)),
-        )
-        .await;
+    let message = Message::from("x")
+        .message_id("t-1")
+        .time_to_live(Duration::from_secs(5));
+    expired.send(message).await;
     servicebus.clock().advance(Duration::from_secs(6)).await;
     same!(it, expired.expect_not_expired(), {"kind": "not_expired", "entity": "target"});
 }

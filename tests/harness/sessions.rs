@@ -66,9 +66,8 @@ async fn a_session_is_received_in_order_and_settled_in_every_way() {
 #[tokio::test]
 async fn the_next_session_has_the_oldest_message() {
     let (_servicebus, carts) = namespace_with_carts().await;
-    carts
-        .send_all([step("1", "b"), step("2", "a"), step("3", "b")])
-        .await;
+    let messages = [step("1", "b"), step("2", "a"), step("3", "b")];
+    carts.send_all(messages).await;
     let first = carts.accept_next_session(Duration::ZERO).await;
     let second = carts.accept_next_session(Duration::ZERO).await;
     assert_eq!((first.session_id(), second.session_id()), ("b", "a"));
@@ -115,11 +114,8 @@ carts has 2 sessions
   \"cart-7\": 0 messages, held by the test, no state
   \"cart-8\": 1 message, ";
     assert_eq!(text, format!("{expected}free, no state"));
-    assert_fails(
-        "a_message_of_a_session_that_no_receiver_holds",
-        carts.expect_completed(),
-    )
-    .await;
+    let expectation = carts.expect_completed();
+    assert_fails("a_message_of_a_session_that_no_receiver_holds", expectation).await;
 
     let _other = carts.accept_session("cart-8").await;
     let text = error_of(cart.receive_within(SHORT)).await;
@@ -255,9 +251,8 @@ async fn sessions_of_a_subscription_can_be_received() {
     let (servicebus, _) = namespace_with_carts().await;
     let mine = servicebus.subscription("events", "mine");
     let events = servicebus.topic("events");
-    events
-        .send_all([step("1", "a"), step("2", "b"), step("3", "a")])
-        .await;
+    let messages = [step("1", "a"), step("2", "b"), step("3", "a")];
+    events.send_all(messages).await;
     events.send("without a session").await;
     assert_session_order!(mine, session = "a", bodies = ["1", "3"]).await;
     assert_dead_lettered!(mine, reason = "Session ID is null.").await;
@@ -299,9 +294,8 @@ async fn a_created_queue_has_sessions() {
 #[tokio::test]
 async fn a_session_in_another_order() {
     let (_servicebus, carts) = namespace_with_carts().await;
-    carts
-        .send_all([step("1", "cart-7"), step("2", "cart-7")])
-        .await;
+    let messages = [step("1", "cart-7"), step("2", "cart-7")];
+    carts.send_all(messages).await;
     let expectation = carts.expect_session_order("cart-7").bodies(["2", "1"]);
     assert_fails("a_session_in_another_order", expectation).await;
 }
@@ -319,9 +313,6 @@ async fn a_session_with_another_state() {
 #[tokio::test]
 async fn a_session_without_a_state() {
     let (_servicebus, carts) = namespace_with_carts().await;
-    assert_fails(
-        "a_session_without_a_state",
-        carts.expect_session_state("cart-7"),
-    )
-    .await;
+    let expectation = carts.expect_session_state("cart-7");
+    assert_fails("a_session_without_a_state", expectation).await;
 }

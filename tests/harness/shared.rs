@@ -17,16 +17,16 @@ async fn start() -> ServiceBus {
 }
 
 /// Runs the test's part in a process of each mode, whose namespaces share an emulator.
-fn sharing(test: &str, part: impl Future<Output = ()>) {
+fn sharing(part: impl Future<Output = ()>) {
     match built::is_child() {
         true => built::run_child(part),
-        false => drop(in_both_modes(&format!("shared::{test}"))),
+        false => drop(in_both_modes()),
     }
 }
 
 #[test]
 fn two_namespaces_share_only_the_emulator() {
-    sharing("two_namespaces_share_only_the_emulator", async {
+    sharing(async {
         let (one, two) = (start().await, start().await);
         assert_eq!(one.endpoints(), two.endpoints());
         assert_ne!(one.namespace(), two.namespace());
@@ -55,27 +55,24 @@ fn two_namespaces_share_only_the_emulator() {
 
 #[test]
 fn an_sdk_finds_the_namespace_of_its_connection_string() {
-    sharing(
-        "an_sdk_finds_the_namespace_of_its_connection_string",
-        async {
-            let (one, two) = (start().await, start().await);
-            let mut client = two.client().await;
-            let mut sender = client
-                .create_sender("orders", Default::default())
-                .await
-                .unwrap();
-            Box::pin(sender.send_message("from the SDK")).await.unwrap();
-            assert_message_count!(two.queue("orders"), active = 1).await;
-            assert_empty!(one.queue("orders")).await;
-            sender.dispose().await.unwrap();
-            client.dispose().await.unwrap();
-        },
-    );
+    sharing(async {
+        let (one, two) = (start().await, start().await);
+        let mut client = two.client().await;
+        let mut sender = client
+            .create_sender("orders", Default::default())
+            .await
+            .unwrap();
+        Box::pin(sender.send_message("from the SDK")).await.unwrap();
+        assert_message_count!(two.queue("orders"), active = 1).await;
+        assert_empty!(one.queue("orders")).await;
+        sender.dispose().await.unwrap();
+        client.dispose().await.unwrap();
+    });
 }
 
 #[test]
 fn fifty_concurrent_namespaces_share_one_emulator() {
-    sharing("fifty_concurrent_namespaces_share_one_emulator", async {
+    sharing(async {
         let all = fifty_namespaces().await;
         let addresses: HashSet<_> = all.iter().map(|it| it.endpoints().amqp).collect();
         assert_eq!(addresses.len(), 1);
@@ -86,34 +83,31 @@ fn fifty_concurrent_namespaces_share_one_emulator() {
 
 #[test]
 fn a_namespace_ends_with_its_service_bus_and_the_emulator_with_the_last() {
-    sharing(
-        "a_namespace_ends_with_its_service_bus_and_the_emulator_with_the_last",
-        async {
-            for stop in [false, true] {
-                let end = |servicebus: ServiceBus| async move {
-                    match stop {
-                        true => servicebus.stop().await,
-                        false => drop(servicebus),
-                    }
-                };
-                let (one, two) = (start().await, start().await);
-                let (gone, address) = (one.queue("orders"), one.endpoints().amqp);
-                gone.send("hello").await;
-                end(one).await;
-                let refused = gone.send("hello").result().await;
-                assert!(refused.is_err(), "the namespace is still there");
-                two.queue("orders").send("still here").await;
-                assert_message_count!(two.queue("orders"), active = 1).await;
-                end(two).await;
-                until_gone(address);
-            }
-        },
-    );
+    sharing(async {
+        for stop in [false, true] {
+            let end = |servicebus: ServiceBus| async move {
+                match stop {
+                    true => servicebus.stop().await,
+                    false => drop(servicebus),
+                }
+            };
+            let (one, two) = (start().await, start().await);
+            let (gone, address) = (one.queue("orders"), one.endpoints().amqp);
+            gone.send("hello").await;
+            end(one).await;
+            let refused = gone.send("hello").result().await;
+            assert!(refused.is_err(), "the namespace is still there");
+            two.queue("orders").send("still here").await;
+            assert_message_count!(two.queue("orders"), active = 1).await;
+            end(two).await;
+            until_gone(address);
+        }
+    });
 }
 
 #[test]
 fn without_a_topology_the_default_queue_exists() {
-    sharing("without_a_topology_the_default_queue_exists", async {
+    sharing(async {
         let _first = start().await;
         let servicebus = ServiceBus::start().await;
         servicebus.queue("queue.1").send("hello").await;
@@ -123,7 +117,7 @@ fn without_a_topology_the_default_queue_exists() {
 
 #[test]
 fn a_key_has_exactly_its_claims() {
-    sharing("a_key_has_exactly_its_claims", async {
+    sharing(async {
         let (one, two) = (ServiceBus::start().await, ServiceBus::start().await);
         for servicebus in [&one, &two] {
             crate::harness::client::each_key_has_its_claims(servicebus).await;
@@ -133,7 +127,7 @@ fn a_key_has_exactly_its_claims() {
 
 #[test]
 fn an_export_starts_another_namespace() {
-    sharing("an_export_starts_another_namespace", async {
+    sharing(async {
         let first = start().await;
         let topology = first.topology().await;
         let builder = ServiceBus::builder().topology(topology.clone());

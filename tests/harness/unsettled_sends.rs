@@ -56,11 +56,8 @@ async fn fewer_unsettled_sends_than_expected() {
     let (_servicebus, orders) = namespace_with_orders().await;
     let message = Message::from("{}").message_id("o-17");
     orders.schedule(message, Duration::from_secs(60)).await;
-    assert_fails(
-        "fewer_unsettled_sends_than_expected",
-        orders.expect_unsettled_sends(),
-    )
-    .await;
+    let expectation = orders.expect_unsettled_sends();
+    assert_fails("fewer_unsettled_sends_than_expected", expectation).await;
     let failed = orders.expect_unsettled_sends().at_least(2).at_most(3);
     let text = failed.within(SHORT).await.unwrap_err().to_string();
     let expected = "orders: expected 2 to 3 sends unsettled at once, found none within 0.01 s\n";

@@ -4,278 +4,168 @@
 //! and an optional message at the end, as `assert_eq!` does. It evaluates its arguments at once and returns a future, which
 //! panics at the line of the test.
 
-/// Asserts that clients of the code under test receive here: a receiver is attached and has credit, or waits for a session.
-///
-/// ```no_run
-/// # use servicebus_harness::prelude::*;
-/// # async fn test(servicebus: ServiceBus) {
-/// assert_attached!(servicebus.queue("orders"), to = "worker-1", "after {} restarts", 2).await;
-/// # }
-/// ```
-///
-/// Takes `to` (the client), `count` (of receivers; at least one without it) and `within`.
-#[macro_export]
-macro_rules! assert_attached {
-    ($queue:expr $(, $($rest:tt)*)?) => {
-        $crate::__assert!(Attached, $queue $(, $($rest)*)?)
-    };
+/// Defines the assertion macro of each kind. Its first argument is a `$`, which begins the variables of those macros.
+macro_rules! assertions {
+    ($d:tt $($(#[$doc:meta])+ $name:ident: $kind:ident;)+) => {$(
+        $(#[$doc])+
+        #[macro_export]
+        macro_rules! $name {
+            ($d queue:expr $d(, $d($d rest:tt)*)?) => {
+                $crate::__assert!($kind, $d queue $d(, $d($d rest)*)?)
+            };
+        }
+        pub use $name;
+    )+};
 }
 
-/// Asserts that messages are in the dead-letter queue, or in that of `queue.transfer_dead_letters()`.
-///
-/// ```no_run
-/// # use servicebus_harness::prelude::*;
-/// # async fn test(servicebus: ServiceBus) {
-/// let orders = servicebus.queue("orders");
-/// assert_dead_lettered!(orders, reason = "MaxDeliveryCountExceeded").await;
-/// assert_dead_lettered!(orders, reason = "Rejected", description = contains("total"), count = 2).await;
-/// # }
-/// ```
-///
-/// Takes `reason`, `description`, [conditions on messages](crate::assertion#which-messages), `count` (at least one without
-/// it) and `within`.
-#[macro_export]
-macro_rules! assert_dead_lettered {
-    ($queue:expr $(, $($rest:tt)*)?) => {
-        $crate::__assert!(DeadLettered, $queue $(, $($rest)*)?)
-    };
-}
-
-/// Asserts that no message is in the dead-letter queue once the namespace is idle.
-///
-/// Takes `reason`, `description`, [conditions on messages](crate::assertion#which-messages) and `within`.
-#[macro_export]
-macro_rules! assert_not_dead_lettered {
-    ($queue:expr $(, $($rest:tt)*)?) => {
-        $crate::__assert!(NotDeadLettered, $queue $(, $($rest)*)?)
-    };
-}
-
-/// Asserts that the queue holds no message in any state, its dead-letter queue aside.
-///
-/// Takes `within`.
-#[macro_export]
-macro_rules! assert_empty {
-    ($queue:expr $(, $($rest:tt)*)?) => {
-        $crate::__assert!(Empty, $queue $(, $($rest)*)?)
-    };
-}
-
-/// Asserts exact numbers of messages.
-///
-/// ```no_run
-/// # use servicebus_harness::prelude::*;
-/// # async fn test(servicebus: ServiceBus) {
-/// assert_message_count!(servicebus.queue("orders"), active = 2, dead_letter = 1, scheduled = 0).await;
-/// # }
-/// ```
-///
-/// It does not compile without a number:
-///
-/// ```compile_fail
-/// # use servicebus_harness::prelude::*;
-/// # async fn test(servicebus: ServiceBus) {
-/// assert_message_count!(servicebus.queue("orders")).await;
-/// # }
-/// ```
-///
-/// Takes `active`, `dead_letter`, `transfer_dead_letter`, `scheduled`, `locked`, `deferred`, `transfer` and `within`.
-#[macro_export]
-macro_rules! assert_message_count {
-    ($queue:expr $(, $($rest:tt)*)?) => {
-        $crate::__assert!(MessageCount, $queue $(, $($rest)*)?)
-    };
-}
-
-/// Asserts that messages were completed.
-///
-/// Takes [conditions on messages](crate::assertion#which-messages), `count` (at least one without it) and `within`.
-#[macro_export]
-macro_rules! assert_completed {
-    ($queue:expr $(, $($rest:tt)*)?) => {
-        $crate::__assert!(Completed, $queue $(, $($rest)*)?)
-    };
-}
-
-/// Asserts that messages were delivered to receivers, with a lock or without.
-///
-/// Takes [conditions on messages](crate::assertion#which-messages), `to` (the client), `times` (at least once without it),
-/// `at_least` and `within`.
-#[macro_export]
-macro_rules! assert_delivered {
-    ($queue:expr $(, $($rest:tt)*)?) => {
-        $crate::__assert!(Delivered, $queue $(, $($rest)*)?)
-    };
-}
-
-/// Asserts that no message was delivered to a receiver once the namespace is idle.
-///
-/// Takes [conditions on messages](crate::assertion#which-messages), `to` (the client) and `within`.
-#[macro_export]
-macro_rules! assert_not_delivered {
-    ($queue:expr $(, $($rest:tt)*)?) => {
-        $crate::__assert!(NotDelivered, $queue $(, $($rest)*)?)
-    };
-}
-
-/// Asserts that deliveries were abandoned.
-///
-/// Takes [conditions on messages](crate::assertion#which-messages), `times` (at least once without it), `at_least` and
-/// `within`.
-#[macro_export]
-macro_rules! assert_abandoned {
-    ($queue:expr $(, $($rest:tt)*)?) => {
-        $crate::__assert!(Abandoned, $queue $(, $($rest)*)?)
-    };
-}
-
-/// Asserts that locks were renewed.
-///
-/// Takes [conditions on messages](crate::assertion#which-messages), `times` (at least once without it), `at_least` and
-/// `within`.
-#[macro_export]
-macro_rules! assert_lock_renewed {
-    ($queue:expr $(, $($rest:tt)*)?) => {
-        $crate::__assert!(LockRenewed, $queue $(, $($rest)*)?)
-    };
-}
-
-/// Asserts that messages in the queue are deferred.
-///
-/// Takes [conditions on messages](crate::assertion#which-messages), `count` (at least one without it) and `within`.
-#[macro_export]
-macro_rules! assert_deferred {
-    ($queue:expr $(, $($rest:tt)*)?) => {
-        $crate::__assert!(Deferred, $queue $(, $($rest)*)?)
-    };
-}
-
-/// Asserts that messages in the queue are scheduled.
-///
-/// ```no_run
-/// # use std::time::Duration;
-/// # use servicebus_harness::prelude::*;
-/// # async fn test(servicebus: ServiceBus) {
-/// assert_scheduled!(servicebus.queue("orders"), due_in = Duration::from_secs(600), count = 1).await;
-/// # }
-/// ```
-///
-/// Takes `at` or `due_in`, `tolerance` (10 s unless set), [conditions on messages](crate::assertion#which-messages), `count`
-/// (at least one without it) and `within`.
-#[macro_export]
-macro_rules! assert_scheduled {
-    ($queue:expr $(, $($rest:tt)*)?) => {
-        $crate::__assert!(Scheduled, $queue $(, $($rest)*)?)
-    };
-}
-
-/// Asserts that messages expired, whether they were dropped or dead-lettered.
-///
-/// Takes [conditions on messages](crate::assertion#which-messages), `count` (at least one without it) and `within`.
-#[macro_export]
-macro_rules! assert_expired {
-    ($queue:expr $(, $($rest:tt)*)?) => {
-        $crate::__assert!(Expired, $queue $(, $($rest)*)?)
-    };
-}
-
-/// Asserts that messages were forwarded to another queue.
-///
-/// Takes `to`, [conditions on messages](crate::assertion#which-messages), `count` (at least one without it) and `within`.
-#[macro_export]
-macro_rules! assert_forwarded {
-    ($queue:expr $(, $($rest:tt)*)?) => {
-        $crate::__assert!(Forwarded, $queue $(, $($rest)*)?)
-    };
-}
-
-/// Asserts that no message was completed once the namespace is idle.
-///
-/// Takes [conditions on messages](crate::assertion#which-messages) and `within`.
-#[macro_export]
-macro_rules! assert_not_completed {
-    ($queue:expr $(, $($rest:tt)*)?) => {
-        $crate::__assert!(NotCompleted, $queue $(, $($rest)*)?)
-    };
-}
-
-/// Asserts that no delivery was abandoned once the namespace is idle.
-///
-/// Takes [conditions on messages](crate::assertion#which-messages) and `within`.
-#[macro_export]
-macro_rules! assert_not_abandoned {
-    ($queue:expr $(, $($rest:tt)*)?) => {
-        $crate::__assert!(NotAbandoned, $queue $(, $($rest)*)?)
-    };
-}
-
-/// Asserts that no lock was renewed once the namespace is idle.
-///
-/// Takes [conditions on messages](crate::assertion#which-messages) and `within`.
-#[macro_export]
-macro_rules! assert_lock_not_renewed {
-    ($queue:expr $(, $($rest:tt)*)?) => {
-        $crate::__assert!(LockNotRenewed, $queue $(, $($rest)*)?)
-    };
-}
-
-/// Asserts that no message in the queue is deferred once the namespace is idle.
-///
-/// Takes [conditions on messages](crate::assertion#which-messages) and `within`.
-#[macro_export]
-macro_rules! assert_not_deferred {
-    ($queue:expr $(, $($rest:tt)*)?) => {
-        $crate::__assert!(NotDeferred, $queue $(, $($rest)*)?)
-    };
-}
-
-/// Asserts that no message in the queue is scheduled once the namespace is idle.
-///
-/// Takes `at` or `due_in`, `tolerance` (10 s unless set), [conditions on messages](crate::assertion#which-messages) and
-/// `within`.
-#[macro_export]
-macro_rules! assert_not_scheduled {
-    ($queue:expr $(, $($rest:tt)*)?) => {
-        $crate::__assert!(NotScheduled, $queue $(, $($rest)*)?)
-    };
-}
-
-/// Asserts that no message expired once the namespace is idle.
-///
-/// Takes [conditions on messages](crate::assertion#which-messages) and `within`.
-#[macro_export]
-macro_rules! assert_not_expired {
-    ($queue:expr $(, $($rest:tt)*)?) => {
-        $crate::__assert!(NotExpired, $queue $(, $($rest)*)?)
-    };
-}
-
-/// Asserts that no message was forwarded to another queue once the namespace is idle.
-///
-/// Takes `to`, [conditions on messages](crate::assertion#which-messages) and `within`.
-#[macro_export]
-macro_rules! assert_not_forwarded {
-    ($queue:expr $(, $($rest:tt)*)?) => {
-        $crate::__assert!(NotForwarded, $queue $(, $($rest)*)?)
-    };
-}
-
-/// Asserts the largest number of sends that awaited their outcome at once, over all connections to the queue or topic.
-///
-/// ```no_run
-/// # use servicebus_harness::prelude::*;
-/// # async fn test(servicebus: ServiceBus) {
-/// assert_unsettled_sends!(servicebus.queue("orders"), at_most = 10).await;
-/// # }
-/// ```
-///
-/// Counts messages that arrived unsettled over AMQP. Takes `count`, `at_least`, `at_most` and `within`; expects at least one
-/// without them.
-#[macro_export]
-macro_rules! assert_unsettled_sends {
-    ($queue:expr $(, $($rest:tt)*)?) => {
-        $crate::__assert!(UnsettledSends, $queue $(, $($rest)*)?)
-    };
+assertions! {
+    $
+    /// Asserts that clients of the code under test receive here: a receiver is attached and has credit, or waits for a
+    /// session.
+    ///
+    /// ```no_run
+    /// # use servicebus_harness::prelude::*;
+    /// # async fn test(servicebus: ServiceBus) {
+    /// assert_attached!(servicebus.queue("orders"), to = "worker-1", "after {} restarts", 2).await;
+    /// # }
+    /// ```
+    ///
+    /// Takes `to` (the client), `count` (of receivers; at least one without it) and `within`.
+    assert_attached: Attached;
+    /// Asserts that messages are in the dead-letter queue, or in that of `queue.transfer_dead_letters()`.
+    ///
+    /// ```no_run
+    /// # use servicebus_harness::prelude::*;
+    /// # async fn test(servicebus: ServiceBus) {
+    /// let orders = servicebus.queue("orders");
+    /// assert_dead_lettered!(orders, reason = "MaxDeliveryCountExceeded").await;
+    /// assert_dead_lettered!(orders, reason = "Rejected", description = contains("total"), count = 2).await;
+    /// # }
+    /// ```
+    ///
+    /// Takes `reason`, `description`, [conditions on messages](crate::assertion#which-messages), `count` (at least one
+    /// without it) and `within`.
+    assert_dead_lettered: DeadLettered;
+    /// Asserts that no message is in the dead-letter queue once the namespace is idle.
+    ///
+    /// Takes `reason`, `description`, [conditions on messages](crate::assertion#which-messages) and `within`.
+    assert_not_dead_lettered: NotDeadLettered;
+    /// Asserts that the queue holds no message in any state, its dead-letter queue aside.
+    ///
+    /// Takes `within`.
+    assert_empty: Empty;
+    /// Asserts exact numbers of messages.
+    ///
+    /// ```no_run
+    /// # use servicebus_harness::prelude::*;
+    /// # async fn test(servicebus: ServiceBus) {
+    /// assert_message_count!(servicebus.queue("orders"), active = 2, dead_letter = 1, scheduled = 0).await;
+    /// # }
+    /// ```
+    ///
+    /// It does not compile without a number:
+    ///
+    /// ```compile_fail
+    /// # use servicebus_harness::prelude::*;
+    /// # async fn test(servicebus: ServiceBus) {
+    /// assert_message_count!(servicebus.queue("orders")).await;
+    /// # }
+    /// ```
+    ///
+    /// Takes `active`, `dead_letter`, `transfer_dead_letter`, `scheduled`, `locked`, `deferred`, `transfer` and
+    /// `within`.
+    assert_message_count: MessageCount;
+    /// Asserts that messages were completed.
+    ///
+    /// Takes [conditions on messages](crate::assertion#which-messages), `count` (at least one without it) and `within`.
+    assert_completed: Completed;
+    /// Asserts that messages were delivered to receivers, with a lock or without.
+    ///
+    /// Takes [conditions on messages](crate::assertion#which-messages), `to` (the client), `times` (at least once
+    /// without it), `at_least` and `within`.
+    assert_delivered: Delivered;
+    /// Asserts that no message was delivered to a receiver once the namespace is idle.
+    ///
+    /// Takes [conditions on messages](crate::assertion#which-messages), `to` (the client) and `within`.
+    assert_not_delivered: NotDelivered;
+    /// Asserts that deliveries were abandoned.
+    ///
+    /// Takes [conditions on messages](crate::assertion#which-messages), `times` (at least once without it), `at_least`
+    /// and `within`.
+    assert_abandoned: Abandoned;
+    /// Asserts that locks were renewed.
+    ///
+    /// Takes [conditions on messages](crate::assertion#which-messages), `times` (at least once without it), `at_least`
+    /// and `within`.
+    assert_lock_renewed: LockRenewed;
+    /// Asserts that messages in the queue are deferred.
+    ///
+    /// Takes [conditions on messages](crate::assertion#which-messages), `count` (at least one without it) and `within`.
+    assert_deferred: Deferred;
+    /// Asserts that messages in the queue are scheduled.
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use servicebus_harness::prelude::*;
+    /// # async fn test(servicebus: ServiceBus) {
+    /// assert_scheduled!(servicebus.queue("orders"), due_in = Duration::from_secs(600), count = 1).await;
+    /// # }
+    /// ```
+    ///
+    /// Takes `at` or `due_in`, `tolerance` (10 s unless set), [conditions on
+    /// messages](crate::assertion#which-messages), `count` (at least one without it) and `within`.
+    assert_scheduled: Scheduled;
+    /// Asserts that messages expired, whether they were dropped or dead-lettered.
+    ///
+    /// Takes [conditions on messages](crate::assertion#which-messages), `count` (at least one without it) and `within`.
+    assert_expired: Expired;
+    /// Asserts that messages were forwarded to another queue.
+    ///
+    /// Takes `to`, [conditions on messages](crate::assertion#which-messages), `count` (at least one without it) and
+    /// `within`.
+    assert_forwarded: Forwarded;
+    /// Asserts that no message was completed once the namespace is idle.
+    ///
+    /// Takes [conditions on messages](crate::assertion#which-messages) and `within`.
+    assert_not_completed: NotCompleted;
+    /// Asserts that no delivery was abandoned once the namespace is idle.
+    ///
+    /// Takes [conditions on messages](crate::assertion#which-messages) and `within`.
+    assert_not_abandoned: NotAbandoned;
+    /// Asserts that no lock was renewed once the namespace is idle.
+    ///
+    /// Takes [conditions on messages](crate::assertion#which-messages) and `within`.
+    assert_lock_not_renewed: LockNotRenewed;
+    /// Asserts that no message in the queue is deferred once the namespace is idle.
+    ///
+    /// Takes [conditions on messages](crate::assertion#which-messages) and `within`.
+    assert_not_deferred: NotDeferred;
+    /// Asserts that no message in the queue is scheduled once the namespace is idle.
+    ///
+    /// Takes `at` or `due_in`, `tolerance` (10 s unless set), [conditions on messages](crate::assertion#which-messages)
+    /// and `within`.
+    assert_not_scheduled: NotScheduled;
+    /// Asserts that no message expired once the namespace is idle.
+    ///
+    /// Takes [conditions on messages](crate::assertion#which-messages) and `within`.
+    assert_not_expired: NotExpired;
+    /// Asserts that no message was forwarded to another queue once the namespace is idle.
+    ///
+    /// Takes `to`, [conditions on messages](crate::assertion#which-messages) and `within`.
+    assert_not_forwarded: NotForwarded;
+    /// Asserts the largest number of sends that awaited their outcome at once, over all connections to the queue or
+    /// topic.
+    ///
+    /// ```no_run
+    /// # use servicebus_harness::prelude::*;
+    /// # async fn test(servicebus: ServiceBus) {
+    /// assert_unsettled_sends!(servicebus.queue("orders"), at_most = 10).await;
+    /// # }
+    /// ```
+    ///
+    /// Counts messages that arrived unsettled over AMQP. Takes `count`, `at_least`, `at_most` and `within`; expects at
+    /// least one without them.
+    assert_unsettled_sends: UnsettledSends;
 }
 
 /// Asserts that a session holds exactly these messages, in this order, its deferred and scheduled messages aside.
@@ -297,6 +187,7 @@ macro_rules! assert_session_order {
         $crate::__assert!(SessionOrder, $queue; $session, bodies = $bodies $(, $($rest)*)?)
     };
 }
+pub use assert_session_order;
 
 /// Asserts that a session has a state.
 ///
@@ -314,6 +205,7 @@ macro_rules! assert_session_state {
         $crate::__assert!(SessionState, $queue; $session $(, $($rest)*)?)
     };
 }
+pub use assert_session_state;
 
 /// The expansion that all assertion macros share.
 #[doc(hidden)]

@@ -33,16 +33,6 @@ impl QueueClient {
     pub fn name(&self) -> &str {
         self.client.owner_path()
     }
-
-    /// Returns a client of its dead-letter queue.
-    pub fn dead_letters(&self) -> SubQueueClient {
-        self.client.dead_letter_queue()
-    }
-
-    /// Returns a client of its transfer dead-letter queue, with the messages that could not be forwarded.
-    pub fn transfer_dead_letters(&self) -> SubQueueClient {
-        self.client.transfer_dead_letter_queue()
-    }
 }
 
 /// A subscription of a topic.
@@ -65,16 +55,6 @@ impl SubscriptionClient {
     /// Returns the name of its topic.
     pub fn topic_name(&self) -> &str {
         self.names().0
-    }
-
-    /// Returns a client of its dead-letter queue.
-    pub fn dead_letters(&self) -> SubQueueClient {
-        self.client.dead_letter_queue()
-    }
-
-    /// Returns a client of its transfer dead-letter queue, with the messages that could not be forwarded.
-    pub fn transfer_dead_letters(&self) -> SubQueueClient {
-        self.client.transfer_dead_letter_queue()
     }
 
     fn names(&self) -> (&str, &str) {
@@ -131,21 +111,32 @@ sends!(TopicClient);
 schedules!(QueueClient);
 schedules!(TopicClient);
 
-impl Deref for QueueClient {
-    type Target = SubQueueClient;
+/// Gives clients of what holds messages the operations of a queue, and its dead-letter queues.
+macro_rules! message_holders {
+    ($($client:ty),+) => {$(
+        impl $client {
+            /// Returns a client of its dead-letter queue.
+            pub fn dead_letters(&self) -> SubQueueClient {
+                self.client.dead_letter_queue()
+            }
 
-    fn deref(&self) -> &SubQueueClient {
-        &self.client
-    }
+            /// Returns a client of its transfer dead-letter queue, with the messages that could not be forwarded.
+            pub fn transfer_dead_letters(&self) -> SubQueueClient {
+                self.client.transfer_dead_letter_queue()
+            }
+        }
+
+        impl Deref for $client {
+            type Target = SubQueueClient;
+
+            fn deref(&self) -> &SubQueueClient {
+                &self.client
+            }
+        }
+    )+};
 }
 
-impl Deref for SubscriptionClient {
-    type Target = SubQueueClient;
-
-    fn deref(&self) -> &SubQueueClient {
-        &self.client
-    }
-}
+message_holders!(QueueClient, SubscriptionClient);
 
 /// Makes clients subjects of assertions, which show them by their paths.
 macro_rules! entity_clients {

@@ -1,6 +1,6 @@
 //! Builds a fault: which operations, which of their occurrences, and the effect.
 
-use std::{panic::Location, sync::Arc, time::Duration};
+use std::{panic::Location, sync::Arc};
 
 use serde_json::Value;
 use servicebus_control_api::{self as api, Filter, Pick, Property};
@@ -167,62 +167,6 @@ impl FaultBuilder {
             restarts,
         })
     }
-}
-
-/// Gives the builder a method for each effect, with the name and arguments of its constructor.
-macro_rules! effects {
-    ($($(#[$about:meta])+ $effect:ident($($argument:ident: $type:ty)?);)+) => {
-        impl FaultBuilder {
-            $(
-                $(#[$about])+
-                #[track_caller]
-                pub fn $effect(self $(, $argument: $type)?) -> Action<'static, Fault> {
-                    self.apply(Effect::$effect($($argument)?))
-                }
-            )+
-        }
-    };
-}
-
-effects! {
-    /// Performs the operation, but drops the reply to the client.
-    lose_reply();
-    /// Rejects the operation with an AMQP condition.
-    reject(condition: impl Into<String>);
-    /// Rejects the operation as an overloaded service does.
-    server_busy();
-    /// Answers a request with a status, without performing it.
-    answer(status: u16);
-    /// Closes the link instead.
-    detach(condition: impl Into<String>);
-    /// Closes the connection instead.
-    close(condition: impl Into<String>);
-    /// Drops the connection instead, without a close frame.
-    drop_connection();
-    /// Drops all connections of the client instead, without a close frame, as when its process crashes.
-    crash();
-    /// Updates the service instead: all locks are lost and all links are detached.
-    failover();
-    /// Postpones the operation until nothing else can happen.
-    postpone();
-    /// Delivers the message to another receiver.
-    elsewhere();
-    /// Delays the operation until the clock of the namespace has advanced by `by`.
-    delay(by: Duration);
-    /// Delays the operation in real time.
-    delay_real(by: Duration);
-    /// Sends the outcome of a send after the next outcome of its link.
-    reorder_outcome();
-    /// Ends the lock of the message.
-    lose_lock();
-    /// Ends the lock of the session.
-    lose_session_lock();
-    /// Delivers a message again after its completion.
-    redeliver();
-    /// Ends the authorization by the tokens of the connection.
-    expire_token();
-    /// Stops reading from the connection for `length` in real time.
-    stop_reading(length: Duration);
 }
 
 /// Scripts a fault and returns its id.

@@ -1,10 +1,12 @@
-//! The effect of a fault on an operation, as a value; [`FaultBuilder`](super::FaultBuilder) has a method for each.
+//! The effect of a fault on an operation, as a value; [`FaultBuilder`] has a method for each.
 
 use std::time::Duration;
 
 use servicebus_control_api::{self as api, ErrorText, Wait, When};
 
+use super::{Fault, FaultBuilder};
 use crate::{
+    action::Action,
     error::{Error, ErrorKind},
     text,
 };
@@ -22,141 +24,99 @@ pub struct Effect {
     invalid_modifier: Option<&'static str>,
 }
 
-impl Effect {
+/// Defines the constructor of each effect, and the method of the builder that applies it.
+macro_rules! effects {
+    ($($(#[$about:meta])+ $name:ident($($argument:ident: $type:ty)?) = $effect:expr;)+) => {
+        impl Effect {
+            $(
+                $(#[$about])+
+                pub fn $name($($argument: $type)?) -> Self {
+                    let arguments: &[&str] = &[$(stringify!($argument))?];
+                    Self::new($effect, stringify!($name), !arguments.is_empty())
+                }
+            )+
+        }
+
+        impl FaultBuilder {
+            $(
+                $(#[$about])+
+                #[track_caller]
+                pub fn $name(self $(, $argument: $type)?) -> Action<'static, Fault> {
+                    self.apply(Effect::$name($($argument)?))
+                }
+            )+
+        }
+    };
+}
+
+effects! {
     /// Performs the operation, but drops the reply to the client.
-    pub fn lose_reply() -> Self {
-        Self::new(api::Effect::LoseReply, "lose_reply()")
-    }
-
+    lose_reply() = api::Effect::LoseReply;
     /// Rejects the operation, without performing it, with an AMQP condition such as `amqp:resource-limit-exceeded`.
-    pub fn reject(condition: impl Into<String>) -> Self {
-        let condition = condition.into();
-        let call = format!("reject({condition:?})");
-        Self::new(api::Effect::Reject(ErrorText::new(condition)), call)
-    }
-
+    reject(condition: impl Into<String>) = api::Effect::Reject(ErrorText::new(condition));
     /// Rejects the operation as an overloaded service does, with its hint to wait 2 s.
-    pub fn server_busy() -> Self {
-        let busy = ErrorText::new("com.microsoft:server-busy");
-        Self::new(api::Effect::Reject(busy), "server_busy()")
-    }
-
+    server_busy() = api::Effect::Reject(ErrorText::new("com.microsoft:server-busy"));
     /// Answers a request, without performing it, with a status from 200 to 599, of HTTP or of a management reply.
-    pub fn answer(status: u16) -> Self {
-        let error = ErrorText::new("amqp:internal-error");
-        let effect = api::Effect::Answer { status, error };
-        Self::new(effect, format!("answer({status})"))
-    }
-
-    /// Closes the link with an AMQP condition, without performing the operation unless it is [`after`](Self::after).
-    pub fn detach(condition: impl Into<String>) -> Self {
-        let condition = condition.into();
-        let call = format!("detach({condition:?})");
-        let effect = api::Effect::Detach {
-            when: When::Before,
-            error: ErrorText::new(condition),
-        };
-        Self::new(effect, call)
-    }
-
-    /// Closes the connection with an AMQP condition, without performing the operation unless it is [`after`](Self::after).
-    pub fn close(condition: impl Into<String>) -> Self {
-        let condition = condition.into();
-        let call = format!("close({condition:?})");
-        let effect = api::Effect::Close {
-            when: When::Before,
-            error: ErrorText::new(condition),
-        };
-        Self::new(effect, call)
-    }
-
-    /// Drops the connection without a close frame, and without performing the operation unless it is [`after`](Self::after).
-    pub fn drop_connection() -> Self {
-        let when = When::Before;
-        Self::new(api::Effect::Drop { when }, "drop_connection()")
-    }
-
+    answer(status: u16) =
+        api::Effect::Answer { status, error: ErrorText::new("amqp:internal-error") };
+    /// Closes the link with an AMQP condition, without performing the operation unless it is [`after`](Effect::after).
+    detach(condition: impl Into<String>) =
+        api::Effect::Detach { when: BEFORE, error: ErrorText::new(condition) };
+    /// Closes the connection with an AMQP condition, without performing the operation unless it is
+    /// [`after`](Effect::after).
+    close(condition: impl Into<String>) =
+        api::Effect::Close { when: BEFORE, error: ErrorText::new(condition) };
+    /// Drops the connection without a close frame, and without performing the operation unless it is
+    /// [`after`](Effect::after).
+    drop_connection() = api::Effect::Drop { when: BEFORE };
     /// Drops all connections of the client without a close frame, as when its process crashes, and without performing the
-    /// operation unless it is [`after`](Self::after).
-    pub fn crash() -> Self {
-        let when = When::Before;
-        Self::new(api::Effect::Crash { when }, "crash()")
-    }
-
+    /// operation unless it is [`after`](Effect::after).
+    crash() = api::Effect::Crash { when: BEFORE };
     /// Updates the service: all locks of messages and sessions are lost and all links are detached, before the operation
-    /// unless it is [`after`](Self::after).
-    pub fn failover() -> Self {
-        let when = When::Before;
-        Self::new(api::Effect::Failover { when }, "failover()")
-    }
-
+    /// unless it is [`after`](Effect::after).
+    failover() = api::Effect::Failover { when: BEFORE };
     /// Postpones the operation until nothing else can happen: until a clock that steps by itself would move, or the test
     /// requests it from the control API (`postponed/release`).
-    pub fn postpone() -> Self {
-        Self::new(api::Effect::Postpone, "postpone()")
-    }
-
+    postpone() = api::Effect::Postpone;
     /// Delivers the message to another receiver with credit; without one, nothing changes.
-    pub fn elsewhere() -> Self {
-        Self::new(api::Effect::Elsewhere, "elsewhere()")
-    }
-
+    elsewhere() = api::Effect::Elsewhere;
     /// Delays the operation until the clock of the namespace has advanced by `by`. Later operations do not wait.
-    pub fn delay(by: Duration) -> Self {
-        let call = format!("delay({})", text::seconds(by));
-        Self::new(api::Effect::Delay(Wait::Virtual(by)), call)
-    }
-
+    delay(by: Duration) = api::Effect::Delay(Wait::Virtual(by));
     /// Delays the operation in real time. Later operations do not wait.
-    pub fn delay_real(by: Duration) -> Self {
-        let call = format!("delay_real({})", text::seconds(by));
-        Self::new(api::Effect::Delay(Wait::Real(by)), call)
-    }
-
+    delay_real(by: Duration) = api::Effect::Delay(Wait::Real(by));
     /// Sends the outcome of a send after the next outcome of its link.
-    pub fn reorder_outcome() -> Self {
-        Self::reorder_outcome_behind(1)
-    }
+    reorder_outcome() = api::Effect::HoldBack { behind: 1 };
+    /// Ends the lock of the message as if it had expired: before a settlement or renewal, after a delivery.
+    lose_lock() = api::Effect::LoseLock;
+    /// Ends the lock of the message's session as if it had expired, at the same moments.
+    lose_session_lock() = api::Effect::LoseSessionLock;
+    /// Sends the outcome of a completion, and delivers the message again.
+    redeliver() = api::Effect::DeliverTwice;
+    /// Ends the authorization by the tokens of the connection, after the operation, as if they had expired.
+    expire_token() = api::Effect::ExpireToken;
+    /// Stops reading from the connection for `length` in real time, like a slow peer.
+    stop_reading(length: Duration) = api::Effect::Stall(Wait::Real(length));
+}
 
+/// The operation is not performed before an effect that ends a link or connection, unless the test says so.
+const BEFORE: When = When::Before;
+
+impl Effect {
     /// Sends the outcome of a send after `later` further outcomes of its link, up to 1,000.
     pub fn reorder_outcome_behind(later: u32) -> Self {
-        let call = match later {
-            1 => "reorder_outcome()".to_owned(),
-            later => format!("reorder_outcome_behind({later})"),
-        };
-        Self::new(api::Effect::HoldBack { behind: later }, call)
-    }
-
-    /// Ends the lock of the message as if it had expired: before a settlement or renewal, after a delivery.
-    pub fn lose_lock() -> Self {
-        Self::new(api::Effect::LoseLock, "lose_lock()")
-    }
-
-    /// Ends the lock of the message's session as if it had expired, at the same moments.
-    pub fn lose_session_lock() -> Self {
-        Self::new(api::Effect::LoseSessionLock, "lose_session_lock()")
-    }
-
-    /// Sends the outcome of a completion, and delivers the message again.
-    pub fn redeliver() -> Self {
-        Self::new(api::Effect::DeliverTwice, "redeliver()")
-    }
-
-    /// Ends the authorization by the tokens of the connection, after the operation, as if they had expired.
-    pub fn expire_token() -> Self {
-        Self::new(api::Effect::ExpireToken, "expire_token()")
-    }
-
-    /// Stops reading from the connection for `length` in real time, like a slow peer.
-    pub fn stop_reading(length: Duration) -> Self {
-        let call = format!("stop_reading({})", text::seconds(length));
-        Self::new(api::Effect::Stall(Wait::Real(length)), call)
+        match later {
+            1 => Self::reorder_outcome(),
+            behind => Self::new(
+                api::Effect::HoldBack { behind },
+                "reorder_outcome_behind",
+                true,
+            ),
+        }
     }
 
     /// Adds a round-trip latency to the connection, in real time, at most 60 s.
     pub fn latency(length: Duration) -> Self {
-        let call = format!("latency({})", text::seconds(length));
-        Self::new(api::Effect::RoundTrip { length }, call)
+        Self::new(api::Effect::RoundTrip { length }, "latency", true)
     }
 
     /// Performs the operation before the link or the connection closes; the client gets no reply.
@@ -181,10 +141,14 @@ impl Effect {
         self
     }
 
-    fn new(effect: api::Effect, call: impl Into<String>) -> Self {
+    fn new(effect: api::Effect, constructor: &str, has_argument: bool) -> Self {
+        let argument = match has_argument {
+            true => argument(&effect),
+            false => String::new(),
+        };
         Self {
             effect,
-            call: call.into(),
+            call: format!("{constructor}({argument})"),
             modifiers: String::new(),
             invalid_modifier: None,
         }
@@ -208,5 +172,20 @@ impl Effect {
             true => call.clone(),
             false => format!("apply(Effect::{call}{modifiers})"),
         }
+    }
+}
+
+/// Returns the argument of the constructor as the test's source code has it.
+fn argument(effect: &api::Effect) -> String {
+    match effect {
+        api::Effect::Reject(error)
+        | api::Effect::Detach { error, .. }
+        | api::Effect::Close { error, .. } => format!("{:?}", error.condition),
+        api::Effect::Answer { status, .. } => status.to_string(),
+        api::Effect::HoldBack { behind } => behind.to_string(),
+        api::Effect::Delay(Wait::Virtual(length) | Wait::Real(length))
+        | api::Effect::Stall(Wait::Virtual(length) | Wait::Real(length))
+        | api::Effect::RoundTrip { length } => text::seconds(*length),
+        _ => String::new(),
     }
 }

@@ -209,8 +209,8 @@ impl Suite {
             authorities: None,
         };
         if let Some(stderr) = target.authorities() {
-            target::write(&dir.authorities(), stderr).map_err(failed)?;
-            options.authorities = Some(dir.authorities());
+            target::write(&dir.file("authorities.pem"), stderr).map_err(failed)?;
+            options.authorities = Some(dir.file("authorities.pem"));
         }
         let recorder = CaseRecorder::start(recording, options).map_err(failed)?;
         let played = self.run_process(case, target, recorder.address, &dir);
@@ -220,7 +220,7 @@ impl Suite {
             Some(status) => Outcome::read(status.success(), &output),
             None => Outcome::Failed(format!("did not end within {} s", CASE_WITHIN.as_secs())),
         };
-        let mut observations = outcome::read(&dir.observations()).map_err(failed)?;
+        let mut observations = outcome::read(&dir.file("observations")).map_err(failed)?;
         observations.extend(recorded.into_iter().take(outcome::MAX_RECORDED));
         Ok(CaseRun {
             case: case.to_owned(),
@@ -240,19 +240,19 @@ impl Suite {
         let mut command = Command::new(&self.executable);
         target.set(&mut command);
         if target.authorities().is_some() {
-            command.env(AUTHORITIES_VARIABLE, dir.authorities());
+            command.env(AUTHORITIES_VARIABLE, dir.file("authorities.pem"));
         }
         command
             .args(["--exact", case])
-            .env(OBSERVATIONS_VARIABLE, dir.observations())
+            .env(OBSERVATIONS_VARIABLE, dir.file("observations"))
             .env(RECORDER_VARIABLE, recorder.to_string())
             .env("RUST_BACKTRACE", "0")
             .stdin(Stdio::null())
-            .stdout(fs::File::create(dir.output())?)
-            .stderr(fs::File::create(dir.errors())?);
+            .stdout(fs::File::create(dir.file("output"))?)
+            .stderr(fs::File::create(dir.file("errors"))?);
         let status = exit_status(&mut command.spawn()?)?;
         let mut output = String::new();
-        for file in [dir.output(), dir.errors()] {
+        for file in [dir.file("output"), dir.file("errors")] {
             output += &String::from_utf8_lossy(&fs::read(file)?);
         }
         Ok((status, output))
@@ -283,22 +283,6 @@ impl TempDir {
         let directory = env::temp_dir().join(name);
         fs::create_dir(&directory)?;
         Ok(Self(directory))
-    }
-
-    fn observations(&self) -> PathBuf {
-        self.file("observations")
-    }
-
-    fn output(&self) -> PathBuf {
-        self.file("output")
-    }
-
-    fn authorities(&self) -> PathBuf {
-        self.file("authorities.pem")
-    }
-
-    fn errors(&self) -> PathBuf {
-        self.file("errors")
     }
 
     fn file(&self, name: &str) -> PathBuf {

@@ -22,12 +22,12 @@ const AT_ONCE: usize = 5;
 const SETTINGS: [(&str, &str, &str); 14] = [
     (
         "expired messages stay until somebody receives",
-        "conformance::expiry::eager::an_expired_message_is_dead_lettered",
+        "conformance::expiry::an_expired_message_is_dead_lettered_without_being_received::expiry_1",
         r#"{"Emulator":{"Expiry":"on-receive"}}"#,
     ),
     (
         "what expires is dropped",
-        "conformance::expiry::eager::an_expired_message_is_dead_lettered",
+        "conformance::expiry::an_expired_message_is_dead_lettered_without_being_received::expiry_1",
         r#"{"Queue":{"DeadLetteringOnMessageExpiration":false}}"#,
     ),
     (

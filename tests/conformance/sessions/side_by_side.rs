@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use super::receiver::{abandon, accept_next, close, complete, complete_all, receive, receive_one};
 use super::{bus, cart};
 use crate::conformance::client::{
-    body, connect, connect_with, connected, custom_endpoint, done, send, within,
+    NOTHING, body, connect, connect_with, connected, custom_endpoint, done, send, within,
 };
 
 const WORKERS: usize = 4;
@@ -62,7 +62,7 @@ async fn a_lost_waiting_receiver_keeps_no_session() {
         runtime.block_on(async {
             let mut client = connect_with(&connection_string, custom_endpoint).await;
             let accepting = client.accept_next_session_for_queue("carts", Default::default());
-            let waiting = tokio::time::timeout(super::receiver::NOTHING, Box::pin(accepting));
+            let waiting = tokio::time::timeout(NOTHING, Box::pin(accepting));
             assert!(waiting.await.is_err(), "there is no session to accept");
         });
     });

@@ -101,9 +101,8 @@ async fn a_session_is_processed_in_transactions_and_in_order() {
     let (servicebus, mut peer) = bus_with_carts().await;
     let carts = servicebus.queue("carts");
     for body in ["1", "2"] {
-        carts
-            .send(servicebus_harness::Message::new(body).session_id("c-1"))
-            .await;
+        let message = servicebus_harness::Message::new(body).session_id("c-1");
+        carts.send(message).await;
     }
     let mut receiver = peer.session_receiver("carts", "c-1").await;
     let mut sender = peer.sender("carts").await;
@@ -125,9 +124,8 @@ async fn a_session_is_processed_in_transactions_and_in_order() {
 async fn a_session_lost_before_the_discharge_fails_it() {
     let (servicebus, mut peer) = bus_with_carts().await;
     let carts = servicebus.queue("carts");
-    carts
-        .send(servicebus_harness::Message::new("1").session_id("c-1"))
-        .await;
+    let message = servicebus_harness::Message::new("1").session_id("c-1");
+    carts.send(message).await;
     let mut receiver = peer.session_receiver("carts", "c-1").await;
     let mut sender = peer.sender("carts").await;
     let mut transaction = peer.declare().await;

@@ -63,8 +63,7 @@ fn a_test_that_fails_reports_how_many_random_faults_fired() {
             }
         });
     }
-    let test = "harness::faults::chance::a_test_that_fails_reports_how_many_random_faults_fired";
-    let output = built::rerun(test).output().unwrap();
+    let output = built::rerun().output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     let reported = stderr
         .lines()

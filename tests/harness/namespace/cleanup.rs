@@ -9,15 +9,11 @@ fn entities_are_deleted_after_a_panic() {
         servicebus.queue("orders").send("left").await;
         panic!("as a failed assertion does");
     };
-    with_child(
-        "cleanup::entities_are_deleted_after_a_panic",
-        panics,
-        async |external| {
-            let output = external.run_child().await;
-            assert!(output.contains("as a failed assertion does"), "{output}");
-            assert!(!external.has("orders").await, "orders was left");
-        },
-    );
+    with_child(panics, async |external| {
+        let output = external.run_child().await;
+        assert!(output.contains("as a failed assertion does"), "{output}");
+        assert!(!external.has("orders").await, "orders was left");
+    });
 }
 
 #[test]
@@ -30,8 +26,7 @@ fn entities_of_a_killed_run_are_deleted_later() {
             None => assert_empty!(servicebus.queue("orders")).await,
         }
     };
-    let test = "cleanup::entities_of_a_killed_run_are_deleted_later";
-    with_child(test, dies, async |external| {
+    with_child(dies, async |external| {
         for by_itself in [true, false] {
             let mut dying = external.command();
             dying.env("STAYS", "1");
@@ -56,8 +51,7 @@ fn entities_of_others_are_kept() {
         let expected = "the namespace has a queue \"orders\" that no test created: delete it, or use a namespace only for tests";
         assert_eq!(error, expected);
     };
-    let test = "cleanup::entities_of_others_are_kept";
-    with_child(test, refused, async |external| {
+    with_child(refused, async |external| {
         let orders = external.servicebus.create_queue(Queue::new("orders"));
         let orders = orders.await;
         orders.send("theirs").await;
@@ -77,8 +71,7 @@ fn entities_are_deleted_also_if_the_reply_to_their_creation_was_lost() {
         let error = error_of(ServiceBus::builder().topology(theirs).start()).await;
         assert!(error.contains("does not answer"), "{error}");
     };
-    let test = "cleanup::entities_are_deleted_also_if_the_reply_to_their_creation_was_lost";
-    with_child(test, interrupted, async |external| {
+    with_child(interrupted, async |external| {
         external.servicebus.create_queue(Queue::new("theirs")).await;
         for name in ["later", "theirs"] {
             let creation = external.servicebus.faults().on(Operation::Http);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::time::SystemTime;
-use std::{env, fs};
+use std::{env, fs, thread};
 
 /// Returns the emulator's binary.
 pub fn emulator() -> PathBuf {
@@ -82,13 +82,19 @@ pub fn is_child() -> bool {
     env::var_os(CHILD_VARIABLE).is_some()
 }
 
-/// Returns the command that runs the test of this name in a process of its own, where [`is_child`] is true.
-pub fn rerun(test: &str) -> Command {
+/// Returns the command that runs the test of this thread in a process of its own, where [`is_child`] is true.
+pub fn rerun() -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
     command
-        .args(["--exact", test, "--nocapture"])
+        .args(["--exact", &test(), "--nocapture"])
         .env(CHILD_VARIABLE, "1");
     command
+}
+
+/// Returns the name of the test, by which the test runner names its thread.
+pub fn test() -> String {
+    let thread = thread::current();
+    thread.name().expect("it is a test").to_owned()
 }
 
 /// Runs the part of the child.
