@@ -1,25 +1,37 @@
-//! Packs the description of the control API for the program, which would carry ten times as much of it otherwise.
+//! Writes the description of the control API as the program contains it: without indentation, and packed for the executable,
+//! which would carry ten times as much of it otherwise.
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+use std::error::Error;
+use std::path::Path;
+
+fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
-    #[cfg(feature = "cli")]
-    pack("openapi.json")?;
-    Ok(())
+    println!("cargo::rerun-if-changed=openapi.json");
+    let description = std::fs::read_to_string("openapi.json")?;
+    let lines = description
+        .lines()
+        .flat_map(|line| [line.trim_start(), "\n"]);
+    let out = std::env::var("OUT_DIR")?;
+    write(Path::new(&out), &lines.collect::<String>())
 }
 
-/// Writes a file of the package to the build's directory, packed by gzip.
+#[cfg(not(feature = "cli"))]
+fn write(out: &Path, description: &str) -> Result<(), Box<dyn Error>> {
+    Ok(std::fs::write(out.join("openapi.json"), description)?)
+}
+
+/// Packs it by gzip.
 #[cfg(feature = "cli")]
-fn pack(name: &str) -> Result<(), Box<dyn std::error::Error>> {
+fn write(out: &Path, description: &str) -> Result<(), Box<dyn Error>> {
     use std::io::Write as _;
-    use std::path::PathBuf;
 
     use flate2::Compression;
     use flate2::write::GzEncoder;
 
-    println!("cargo::rerun-if-changed={name}");
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(&std::fs::read(name)?)?;
-    let out = PathBuf::from(std::env::var("OUT_DIR")?);
-    std::fs::write(out.join(format!("{name}.gz")), encoder.finish()?)?;
-    Ok(())
+    encoder.write_all(description.as_bytes())?;
+    Ok(std::fs::write(
+        out.join("openapi.json.gz"),
+        encoder.finish()?,
+    )?)
 }

@@ -252,84 +252,48 @@ struct RunArguments {
     config: Option<PathBuf>,
 
     /// Address to listen on; localhost means 127.0.0.1 and ::1
-    #[arg(
-        long,
-        value_name = "ADDRESS",
-        default_value = "localhost",
-        env = "SERVICEBUS_EMULATOR_HOST"
-    )]
+    #[arg(long, value_name = "ADDRESS", default_value = "localhost")]
+    #[arg(env = "SERVICEBUS_EMULATOR_HOST")]
     host: String,
 
     /// Port of AMQP; 0 = any free port
-    #[arg(
-        long,
-        value_name = "PORT",
-        default_value_t = 5672,
-        env = "SERVICEBUS_EMULATOR_AMQP_PORT"
-    )]
+    #[arg(long, value_name = "PORT", default_value_t = 5672)]
+    #[arg(env = "SERVICEBUS_EMULATOR_AMQP_PORT")]
     amqp_port: u16,
 
     /// Port of AMQP over TLS; 0 = any free port, `off` = none [default: 5671, or 0 if --amqp-port is 0]
-    #[arg(
-        long,
-        value_name = "PORT",
-        value_parser = read_port,
-        env = "SERVICEBUS_EMULATOR_AMQPS_PORT"
-    )]
+    #[arg(long, value_name = "PORT", value_parser = read_port)]
+    #[arg(env = "SERVICEBUS_EMULATOR_AMQPS_PORT")]
     amqps_port: Option<PortOption>,
 
     /// Port of HTTP (health, administration, control API) and of AMQP over WebSocket; 0 = any free port
-    #[arg(
-        long,
-        value_name = "PORT",
-        default_value_t = 5300,
-        env = "EMULATOR_HTTP_PORT"
-    )]
+    #[arg(long, value_name = "PORT", default_value_t = 5300)]
+    #[arg(env = "EMULATOR_HTTP_PORT")]
     http_port: u16,
 
     /// Port of HTTP over TLS; 0 = any free port, `off` = none; some clients support only 443
-    #[arg(
-        long,
-        value_name = "PORT",
-        default_value = "off",
-        value_parser = read_port,
-        env = "SERVICEBUS_EMULATOR_HTTPS_PORT"
-    )]
+    #[arg(long, value_name = "PORT", default_value = "off")]
+    #[arg(value_parser = read_port, env = "SERVICEBUS_EMULATOR_HTTPS_PORT")]
     https_port: PortOption,
 
     /// Directory of the generated certificate authority [default: servicebus-emulator in the user's cache directory]
-    #[arg(
-        long,
-        value_name = "DIRECTORY",
-        env = "SERVICEBUS_EMULATOR_TLS_DIRECTORY"
-    )]
+    #[arg(long, value_name = "DIRECTORY")]
+    #[arg(env = "SERVICEBUS_EMULATOR_TLS_DIRECTORY")]
     tls_directory: Option<PathBuf>,
 
     /// Additional host name or IP address of the generated server certificate; may be repeated
-    #[arg(
-        long = "tls-name",
-        value_name = "NAME",
-        value_delimiter = ',',
-        env = "SERVICEBUS_EMULATOR_TLS_NAME"
-    )]
+    #[arg(long = "tls-name", value_name = "NAME", value_delimiter = ',')]
+    #[arg(env = "SERVICEBUS_EMULATOR_TLS_NAME")]
     tls_names: Vec<String>,
 
     /// Server certificate to use instead of a generated one, in PEM with its intermediate certificates
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "tls_key",
-        env = "SERVICEBUS_EMULATOR_TLS_CERTIFICATE"
-    )]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    #[arg(env = "SERVICEBUS_EMULATOR_TLS_CERTIFICATE")]
     tls_certificate: Option<PathBuf>,
 
     /// Private key of --tls-certificate, in PEM
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "tls_certificate",
-        env = "SERVICEBUS_EMULATOR_TLS_KEY"
-    )]
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    #[arg(env = "SERVICEBUS_EMULATOR_TLS_KEY")]
     tls_key: Option<PathBuf>,
 
     /// Print the shell commands that connect a client to an emulator with these options, and exit
@@ -349,33 +313,20 @@ struct RunArguments {
     record_messages: bool,
 
     /// Additional host name under which clients may use the control API; may be repeated
-    #[arg(
-        long = "allow-host",
-        value_name = "NAME",
-        value_delimiter = ',',
-        env = "SERVICEBUS_EMULATOR_ALLOW_HOST"
-    )]
+    #[arg(long = "allow-host", value_name = "NAME", value_delimiter = ',')]
+    #[arg(env = "SERVICEBUS_EMULATOR_ALLOW_HOST")]
     allowed_hosts: Vec<HostName>,
 
     /// Origin of web pages that may use the control API and open WebSockets, for example http://localhost:3000; may be
     /// repeated
-    #[arg(
-        long = "allow-origin",
-        value_name = "ORIGIN",
-        value_delimiter = ',',
-        env = "SERVICEBUS_EMULATOR_ALLOW_ORIGIN"
-    )]
+    #[arg(long = "allow-origin", value_name = "ORIGIN", value_delimiter = ',')]
+    #[arg(env = "SERVICEBUS_EMULATOR_ALLOW_ORIGIN")]
     allowed_origins: Vec<Origin>,
 
     /// Token with which clients outside loopback may use the control API; prefer the variable, which process lists do not
     /// show
-    #[arg(
-        long,
-        value_name = "TOKEN",
-        value_parser = TokenOption::read,
-        env = "SERVICEBUS_EMULATOR_CONTROL_TOKEN",
-        hide_env_values = true
-    )]
+    #[arg(long, value_name = "TOKEN", value_parser = TokenOption::read)]
+    #[arg(env = "SERVICEBUS_EMULATOR_CONTROL_TOKEN", hide_env_values = true)]
     control_token: Option<TokenOption>,
 
     /// Treat the default gateway like loopback for the control API: in a container, requests to published ports come from
@@ -393,11 +344,8 @@ struct RunArguments {
     for_tests: bool,
 
     /// Stop after this many seconds without a connected client
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        value_parser = clap::value_parser!(u64).range(1..)
-    )]
+    #[arg(long, value_name = "SECONDS")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     exit_when_idle: Option<u64>,
 
     /// Send each outcome only once to clients on fe2o3-amqp (under the Rust crate azservicebus). Before version 0.18.2 such
@@ -407,23 +355,15 @@ struct RunArguments {
 
     /// Maximum number of bytes that the emulator buffers for one connection, not counting messages in entities; at least
     /// twice the maximum message size of the namespace
-    #[arg(
-        long,
-        value_name = "BYTES",
-        default_value_t = 64 << 20,
-        value_parser = clap::value_parser!(u64).range(65_536..),
-        env = "SERVICEBUS_EMULATOR_CONNECTION_MEMORY"
-    )]
+    #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
+    #[arg(value_parser = clap::value_parser!(u64).range(65_536..))]
+    #[arg(env = "SERVICEBUS_EMULATOR_CONNECTION_MEMORY")]
     connection_memory: u64,
 
     /// Maximum number of bytes that the emulator buffers for all connections together
-    #[arg(
-        long,
-        value_name = "BYTES",
-        default_value_t = 1 << 30,
-        value_parser = clap::value_parser!(u64).range(65_536..),
-        env = "SERVICEBUS_EMULATOR_PROCESS_MEMORY"
-    )]
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 30)]
+    #[arg(value_parser = clap::value_parser!(u64).range(65_536..))]
+    #[arg(env = "SERVICEBUS_EMULATOR_PROCESS_MEMORY")]
     process_memory: u64,
 
     /// Directory that keeps namespaces, entities and messages across restarts
@@ -432,14 +372,9 @@ struct RunArguments {
 
     /// When data counts as stored: always = synchronized to disk, survives a power failure; process = written to the
     /// operating system, survives the end of the process
-    #[arg(
-        long,
-        value_name = "WHEN",
-        value_parser = syncs(),
-        default_value = "always",
-        requires = "data",
-        env = "SERVICEBUS_EMULATOR_SYNC"
-    )]
+    #[arg(long, value_name = "WHEN", value_parser = syncs())]
+    #[arg(default_value = "always", requires = "data")]
+    #[arg(env = "SERVICEBUS_EMULATOR_SYNC")]
     sync: Sync,
 
     /// Remove namespaces and entities of the data directory that the configuration does not declare

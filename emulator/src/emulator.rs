@@ -22,7 +22,7 @@ use crate::memory::Memory;
 use crate::namespaces::{NamespaceInfo, Namespaces, ServerAddress};
 use crate::options::{DataError, DataOptions, Endpoints, Options, StartError};
 use crate::resource_state::ResourceState;
-use crate::shared::{ConnectionOptions, Shared};
+use crate::shared::{ConnectionCounts, ConnectionOptions, Shared};
 use crate::tls::{Tls, TlsError};
 use crate::traces::Traces;
 use crate::{idle, listen, server};
@@ -258,8 +258,6 @@ fn share(
         tier: options.tier,
         waiting_requests: options.waiting_requests,
     };
-    let memory = Memory::new(options.connection_memory, options.process_memory);
-    let connection_limit = ConnectionLimit::new(options.connections);
     let place = ServerAddress::new(&options.host, endpoints);
     let prunes = options.data.as_ref().is_some_and(|data| data.prune);
     let store = options.data.as_ref().map(open).transpose()?;
@@ -284,19 +282,19 @@ fn share(
         (store, prunes),
         traces,
     );
-    let activity = options.activity;
-    Ok(Shared::new(
-        switches,
+    Ok(Shared {
+        options: switches,
         real,
         namespaces,
         listeners,
         tls,
-        memory,
-        connection_limit,
+        memory: Memory::new(options.connection_memory, options.process_memory),
+        connection_limit: ConnectionLimit::new(options.connections),
         access,
-        Arc::new(resources),
-        activity,
-    ))
+        resources: Arc::new(resources),
+        activity: options.activity,
+        counts: ConnectionCounts::default(),
+    })
 }
 
 #[cfg(feature = "durable")]

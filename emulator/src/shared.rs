@@ -32,10 +32,16 @@ pub(crate) struct Shared {
     pub(crate) connection_limit: Arc<ConnectionLimit>,
     pub(crate) access: Access,
     pub(crate) resources: Arc<ResourceState>,
-    activity: Option<Arc<AtomicU64>>,
-    connections_made: AtomicU32,
-    connections: watch::Sender<usize>,
-    connections_opened: AtomicU64,
+    pub(crate) activity: Option<Arc<AtomicU64>>,
+    pub(crate) counts: ConnectionCounts,
+}
+
+/// The numbers of connections: ids that were given, open ones, and all that were ever opened.
+#[derive(Debug, Default)]
+pub(crate) struct ConnectionCounts {
+    ids: AtomicU32,
+    open: watch::Sender<usize>,
+    opened: AtomicU64,
 }
 
 /// The guard of an open connection.
@@ -56,47 +62,14 @@ pub(crate) struct ConnectionOptions {
 }
 
 impl Shared {
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "each is a part of its own, and this is called once"
-    )]
-    pub(crate) fn new(
-        options: ConnectionOptions,
-        real: RealClock,
-        namespaces: Namespaces,
-        listeners: Listeners,
-        tls: Tls,
-        memory: Arc<Memory>,
-        connection_limit: Arc<ConnectionLimit>,
-        access: Access,
-        resources: Arc<ResourceState>,
-        activity: Option<Arc<AtomicU64>>,
-    ) -> Self {
-        Self {
-            options,
-            real,
-            namespaces,
-            listeners,
-            tls,
-            memory,
-            connection_limit,
-            access,
-            resources,
-            activity,
-            connections_made: AtomicU32::new(0),
-            connections: watch::Sender::new(0),
-            connections_opened: AtomicU64::new(0),
-        }
-    }
-
     /// Returns the number of connected peers, and watches its changes.
     pub(crate) fn connections(&self) -> watch::Receiver<usize> {
-        self.connections.subscribe()
+        self.counts.open.subscribe()
     }
 
     /// Returns how many peers have ever connected.
     pub(crate) fn connections_opened(&self) -> u64 {
-        self.connections_opened.load(Ordering::Relaxed)
+        self.counts.opened.load(Ordering::Relaxed)
     }
 
     /// Counts a turn of a connection or a part of a request, if the options ask for that.
@@ -108,8 +81,8 @@ impl Shared {
 
     /// Counts a connection until the guard is dropped.
     pub(crate) fn count_connection(&self) -> Counted<'_> {
-        self.connections_opened.fetch_add(1, Ordering::Relaxed);
-        self.connections.send_modify(|open| *open += 1);
+        self.counts.opened.fetch_add(1, Ordering::Relaxed);
+        self.counts.open.send_modify(|open| *open += 1);
         Counted(self)
     }
 
@@ -176,7 +149,7 @@ impl Shared {
     /// Returns the number of a new connection.
     pub(crate) fn next_connection(&self) -> ConnectionId {
         // Zero is the broker itself.
-        ConnectionId(self.connections_made.fetch_add(1, Ordering::Relaxed) + 1)
+        ConnectionId(self.counts.ids.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     pub(crate) fn engine_config(&self, ids: &mut Ids) -> servicebus_amqp::Config {
@@ -198,6 +171,6 @@ impl Shared {
 
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        self.0.connections.send_modify(|open| *open -= 1);
+        self.0.counts.open.send_modify(|open| *open -= 1);
     }
 }

@@ -112,8 +112,18 @@ impl Client {
         self.exchange(&request, "HTTP/1.1 200")
     }
 
+    /// Sends a request to a path below that of the control API, which must be granted.
+    pub(crate) fn control(&mut self, method: &str, path: &str, body: &str) -> io::Result<()> {
+        let request = format!(
+            "{method} /$emulator/v1/{path} HTTP/1.1\r\nHost: localhost\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        self.exchange(&request, "HTTP/1.1 20")
+    }
+
     /// Sends a request and reads its response, which must begin with `expected`.
-    pub(crate) fn exchange(&mut self, request: &str, expected: &str) -> io::Result<()> {
+    fn exchange(&mut self, request: &str, expected: &str) -> io::Result<()> {
         self.stream.write_all(request.as_bytes())?;
         let mut answer = Vec::new();
         let mut block = [0; 8 * 1024];

@@ -14,7 +14,6 @@ use crate::process::Emulator;
 use crate::receiver::{Accept, Receiver};
 use crate::report::Report;
 use crate::sender::Sender;
-use crate::statistics::{Rounds, number};
 use crate::throughput::at_rest;
 
 const BODY: usize = 1024;
@@ -73,18 +72,12 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
 }
 
 fn compare<C>(report: &mut Report, what: &str, pairs: &[(C, C)], of: fn(&C) -> f64) {
-    let shallow: Rounds = pairs.iter().map(|(shallow, _)| of(shallow)).collect();
-    let deep: Rounds = pairs.iter().map(|(_, deep)| of(deep)).collect();
-    let ratio: Rounds = pairs
-        .iter()
-        .map(|(shallow, deep)| of(deep) / of(shallow))
-        .collect();
-    let (shallow, deep) = (number(shallow.median()), number(deep.median()));
-    report.note(
-        &format!("{what}, processor µs per message"),
-        format!("{deep} against {shallow}"),
+    report.compare(
+        &format!("{what}, processor µs per message, 1,000 / 1,000,000 deep"),
+        &format!("{what}, ratio"),
+        pairs.iter().map(|(shallow, deep)| (of(shallow), of(deep))),
+        2.0,
     );
-    report.at_most(&format!("{what}, ratio"), &ratio, "", 2.0);
 }
 
 impl FilledQueue {
@@ -162,10 +155,5 @@ fn expiry(depth: u32, times: u32) -> io::Result<f64> {
 /// Advances the namespace's clock; returns when everything due has happened.
 fn advance(emulator: &Emulator, seconds: u32) -> io::Result<()> {
     let body = format!("{{\"seconds\":{seconds}}}");
-    let request = format!(
-        "POST /$emulator/v1/clock/advance HTTP/1.1\r\nHost: localhost\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    Client::connect(emulator)?.exchange(&request, "HTTP/1.1 200")
+    Client::connect(emulator)?.control("POST", "clock/advance", &body)
 }

@@ -2,13 +2,12 @@
 
 use std::time::Instant;
 
-use servicebus_broker::{EntityDescription, LockToken, ReceiveMode};
+use servicebus_broker::{EntityDescription, ReceiveMode};
 
 use crate::Outcome;
 use crate::arguments::Effort;
 use crate::local::{LocalNamespace, encoded};
 use crate::report::Report;
-use crate::statistics::{Rounds, number};
 
 const HOPS: u32 = 4;
 /// Messages that come in one turn of a connection.
@@ -16,21 +15,17 @@ const BATCH: u32 = 64;
 
 pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     let batches = effort.pick(2, 2_000);
-    let (mut hops, mut lives) = (Rounds::default(), Rounds::default());
-    let mut ratio = Rounds::default();
-    for _ in 0..effort.rounds() {
+    let rounds = (0..effort.rounds()).map(|_| {
         let life = live(batches);
         let (sent, forwarded) = (send(batches), chain(batches));
-        let hop = (forwarded - sent) / f64::from(HOPS);
-        hops.push(hop);
-        lives.push(life);
-        ratio.push(hop / life);
-    }
-    report.note(
-        "one hop / send, receive and complete, ns",
-        format!("{} / {}", number(hops.median()), number(lives.median())),
+        (life, (forwarded - sent) / f64::from(HOPS))
+    });
+    report.compare(
+        "send, receive and complete / one hop, ns",
+        "hop ÷ send, receive and complete",
+        Vec::from_iter(rounds).into_iter(),
+        2.0,
     );
-    report.at_most("hop ÷ send, receive and complete", &ratio, "", 2.0);
     Ok(())
 }
 
@@ -52,8 +47,7 @@ fn live(batches: u32) -> f64 {
             local.send(encoded(turn * BATCH + message, None));
         }
         let taken = local.take(receiver, BATCH as usize);
-        let tokens: Vec<LockToken> = taken.iter().map(|delivery| delivery.token).collect();
-        local.complete(&tokens);
+        local.complete(taken.iter().map(|delivery| delivery.token));
     })
 }
 

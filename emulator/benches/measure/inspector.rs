@@ -93,10 +93,8 @@ fn made(effort: Effort, report: &mut Report) -> Outcome {
         let emulator = Emulator::start()?;
         let mut client = Client::connect(&emulator)?;
         let put = |client: &mut Client, number| {
-            let path = format!("/$emulator/v1/namespaces/sbemulatorns/queues/queue-{number:05}");
-            let request =
-                format!("PUT {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{{}}");
-            client.exchange(&request, "HTTP/1.1 201")
+            let path = format!("namespaces/sbemulatorns/queues/queue-{number:05}");
+            client.control("PUT", &path, "{}")
         };
         client.cost(&emulator, 0..queues - part, put)?;
         let last = client.cost(&emulator, queues - part..queues, put)?;

@@ -8,13 +8,11 @@ use bytes::Bytes;
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
     ClientId, Context, Delivery, Effects, Entities, Entity, EntityDescription, EntityKind,
-    EntityPath, Events, FollowUps, LockToken, Message, Namespace, NamespaceSettings,
+    EntityPath, Events, FollowUps, IdSource, LockToken, Message, Namespace, NamespaceSettings,
     Outcome as Settle, ReceiveMode, ReceiverId, SequenceNumber, SessionAccess, SubQueue, Timeline,
     Timestamp, create, follow_up,
 };
 use servicebus_codec::Writer;
-
-use crate::core::Counter;
 
 const ACTIVE: SubQueue = SubQueue::Active;
 const BODY: [u8; 100] = [b'x'; 100];
@@ -31,6 +29,17 @@ pub(crate) struct LocalNamespace {
     timeline: Timeline,
     follow_ups: FollowUps,
     consumers: u64,
+}
+
+/// Distinct numbers, from a counter.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(u64);
+
+impl IdSource for Counter {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.0
+    }
 }
 
 /// A message of a hundred bytes with this id, scheduled if asked.
@@ -121,9 +130,22 @@ impl LocalNamespace {
         entities
     }
 
+    pub(crate) fn parse(&mut self, encoded: Bytes) -> Message {
+        Message::parse(encoded, &mut self.ids).expect("our own message is sound")
+    }
+
+    /// Sends messages one by one, as transfers are, under one lock.
+    pub(crate) fn send_all(&mut self, messages: Vec<Message>) {
+        self.at_first(|entity, cx| {
+            for message in messages {
+                entity.send(cx, message).expect("there is room");
+            }
+        });
+    }
+
     /// The number of the message; none for a duplicate.
     pub(crate) fn send(&mut self, encoded: Bytes) -> Option<SequenceNumber> {
-        let message = Message::parse(encoded, &mut self.ids).expect("our own message is sound");
+        let message = self.parse(encoded);
         let sent = self.at_first(|entity, cx| entity.send(cx, message));
         sent.expect("there is room")
     }
@@ -170,9 +192,9 @@ impl LocalNamespace {
         taken
     }
 
-    pub(crate) fn complete(&mut self, tokens: &[LockToken]) {
+    pub(crate) fn complete(&mut self, tokens: impl IntoIterator<Item = LockToken>) {
         self.at_first(|entity, cx| {
-            for &token in tokens {
+            for token in tokens {
                 let settled = entity.settle(cx, ACTIVE, token, Settle::Complete);
                 settled.expect("the lock is held");
             }

@@ -16,15 +16,6 @@ use crate::statistics::Rounds;
 /// Memory settles within this time.
 const REST: Duration = Duration::from_millis(200);
 const MEGABYTE: f64 = 1e6;
-const OVERHEAD: f64 = 400.0;
-
-/// One way of filling a queue.
-#[derive(Debug, Clone, Copy)]
-struct Filling {
-    body: usize,
-    messages: u32,
-    in_flight: u32,
-}
 
 pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     let mut idle = Rounds::default();
@@ -35,42 +26,26 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     }
     report.at_most("idle", &idle, " MB", 10.0);
 
-    let many = effort.pick(1_000, 200_000);
-    let large = Filling {
-        body: 1024,
-        messages: many,
-        in_flight: 1000,
-    };
-    let small = Filling { body: 100, ..large };
-    let trickle = Filling {
-        messages: many / 2,
-        in_flight: 1,
-        ..small
-    };
-    for (what, filling) in [
-        ("beside each queued message of 1 KiB", large),
-        ("beside each queued message of 100 bytes", small),
-        ("the same, one message in each write", trickle),
-    ] {
-        let overheads = (0..effort.rounds()).map(|_| overhead(filling));
-        let overheads = overheads.collect::<io::Result<_>>()?;
-        report.at_most(what, &overheads, " bytes", OVERHEAD);
-    }
+    let messages = effort.pick(1_000, 200_000);
+    let overheads = (0..effort.rounds()).map(|_| overhead(messages));
+    let overheads = overheads.collect::<io::Result<_>>()?;
+    let what = "beside each queued message of 1 KiB";
+    report.at_most(what, &overheads, " bytes", 400.0);
     Ok(())
 }
 
 /// Returns by how much a fresh emulator has grown per message, beyond the message itself. Everything counts: the connection,
 /// its buffers, the record.
-fn overhead(filling: Filling) -> io::Result<f64> {
-    let message = message(filling.body, None);
+fn overhead(messages: u32) -> io::Result<f64> {
+    let message = message(1024, None);
     let emulator = Emulator::start()?;
     thread::sleep(REST);
     let before = resident(emulator.pid())?;
     let mut sender = Sender::attach(emulator.amqp, &message)?;
-    sender.send(filling.messages, filling.in_flight)?;
+    sender.send(messages, 1000)?;
     thread::sleep(REST);
     let grown = resident(emulator.pid())?.saturating_sub(before) as f64;
-    Ok(grown / f64::from(filling.messages) - message.len() as f64)
+    Ok(grown / f64::from(messages) - message.len() as f64)
 }
 
 /// Returns the processor time of all threads of a process. Exact for sleeping threads: let them settle first.

@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use crate::Outcome;
 use crate::arguments::Effort;
-use crate::core::Counter;
 use crate::frames::message;
+use crate::local::Counter;
 use crate::report::Report;
 use crate::statistics::Rounds;
 

@@ -30,7 +30,7 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
         alone.push(make_and_remove(&emulator, &mut client, pairs)?);
         let before = resident(emulator.pid())?;
         for number in 0..staying {
-            ask(&mut client, "PUT", &format!("staying-{number}"), BODY)?;
+            client.control("PUT", &format!("namespaces/staying-{number}"), BODY)?;
         }
         thread::sleep(REST);
         let grown = resident(emulator.pid())?.saturating_sub(before);
@@ -46,18 +46,9 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
 /// Returns the server's processor time for one pair, in microseconds.
 fn make_and_remove(emulator: &Emulator, client: &mut Client, pairs: u32) -> io::Result<f64> {
     let cost = client.cost(emulator, 0..pairs, |client, number| {
-        let name = format!("namespace-{number}");
-        ask(client, "PUT", &name, BODY)?;
-        ask(client, "DELETE", &name, "")
+        let path = format!("namespaces/namespace-{number}");
+        client.control("PUT", &path, BODY)?;
+        client.control("DELETE", &path, "")
     });
     Ok(cost? / f64::from(pairs))
-}
-
-fn ask(client: &mut Client, method: &str, name: &str, body: &str) -> io::Result<()> {
-    let request = format!(
-        "{method} /$emulator/v1/namespaces/{name} HTTP/1.1\r\nHost: localhost\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    client.exchange(&request, "HTTP/1.1 20")
 }

@@ -81,6 +81,21 @@ impl Report {
         self.row(what, measured.into(), String::new(), "", None);
     }
 
+    /// Adds the medians of both numbers of each round, and the second divided by the first, which may be at most `most`.
+    pub(crate) fn compare(
+        &mut self,
+        what: &str,
+        ratio: &str,
+        rounds: impl Iterator<Item = (f64, f64)> + Clone,
+        most: f64,
+    ) {
+        let (before, after): (Rounds, Rounds) = rounds.clone().unzip();
+        let both = format!("{} / {}", number(before.median()), number(after.median()));
+        self.note(what, both);
+        let ratios = rounds.map(|(before, after)| after / before);
+        self.at_most(ratio, &ratios.collect(), "", most);
+    }
+
     /// Adds a number with a limit that could not be measured here, and the reason.
     pub(crate) fn miss(&mut self, what: &str, why: &str) {
         let measured = format!("not measured: {why}");

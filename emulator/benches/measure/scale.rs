@@ -162,6 +162,6 @@ fn lock_and_complete(depth: u32, operations: u32) -> f64 {
         local
             .at_first(|entity, cx| entity.renew_locks(cx, ACTIVE, &tokens))
             .expect("the lock is held");
-        local.complete(&tokens);
+        local.complete(tokens);
     })
 }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use servicebus_broker::{EntityDescription, LockToken};
+use servicebus_broker::EntityDescription;
 use servicebus_codec::Writer;
 
 use crate::Outcome;
@@ -18,8 +18,7 @@ use crate::process::{Emulator, QUEUE, SESSIONS};
 use crate::readers::{Readers, RequestedSession};
 use crate::report::Report;
 use crate::sender::Sender;
-use crate::statistics::{Rounds, number};
-use crate::throughput::at_rest;
+use crate::throughput::{RoundResult, at_rest, passed};
 
 /// How much more the next session may cost among 100,000 than among 1,000.
 const ACCEPT: f64 = 2.5;
@@ -39,90 +38,49 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     let receivers = effort.pick(40, 1_000);
 
     let turns = effort.pick(20, 50_000);
-    let mut rounds = Vec::new();
-    for _ in 0..effort.rounds() {
-        rounds.push((
-            accept_in_core(few, receivers, turns),
-            accept_in_core(many, receivers, turns),
-        ));
-    }
-    compare(
-        report,
+    let in_core = |sessions| accept_in_core(sessions, receivers, turns);
+    let rounds = (0..effort.rounds()).map(|_| (in_core(few), in_core(many)));
+    report.compare(
         "accept next, in the core, ns",
         "accept next, in the core, 100 K ÷ 1 K",
-        &rounds,
+        Vec::from_iter(rounds).into_iter(),
         ACCEPT,
     );
 
-    let (shallow, deep) = (Waiting::fill(few)?, Waiting::fill(many)?);
+    let (shallow, deep) = (filled(few)?, filled(many)?);
     let mut rounds = Vec::new();
     for _ in 0..effort.rounds() {
-        rounds.push((shallow.accept(receivers)?, deep.accept(receivers)?));
+        rounds.push((accept(&shallow, receivers)?, accept(&deep, receivers)?));
     }
     drop((shallow, deep));
-    compare(
-        report,
+    report.compare(
         "accept next, processor µs",
         "accept next, 100 K ÷ 1 K",
-        &rounds,
+        rounds.into_iter(),
         ACCEPT,
     );
 
     let count = effort.pick(2_000, 200_000);
-    let (mut times, mut costs) = (Vec::new(), Vec::new());
+    let mut rounds = Vec::new();
     let emulator = Emulator::start()?;
+    let pass = |queue, wanted| pass(&emulator, queue, wanted, receivers, count);
     for _ in 0..effort.rounds() {
-        let plain = pass(
-            &emulator,
-            QUEUE,
-            RequestedSession::Nothing,
-            receivers,
-            count,
-        )?;
-        let sessions = pass(
-            &emulator,
-            SESSIONS,
-            RequestedSession::Next,
-            receivers,
-            count,
-        )?;
-        times.push((plain.time, sessions.time));
-        costs.push((plain.cost, sessions.cost));
+        let plain = pass(QUEUE, RequestedSession::Nothing)?;
+        rounds.push((plain, pass(SESSIONS, RequestedSession::Next)?));
     }
-    compare(
-        report,
+    report.compare(
         "a message to 1,000 receivers, plain and in sessions, µs",
         "in sessions ÷ plain",
-        &times,
+        rounds.iter().map(|(a, b)| (a.time(), b.time())),
         MESSAGE,
     );
-    compare(
-        report,
+    report.compare(
         "the same, processor µs",
         "in sessions ÷ plain, processor",
-        &costs,
+        rounds.iter().map(|(a, b)| (a.cost, b.cost)),
         MESSAGE,
     );
     Ok(())
-}
-
-/// Records both numbers of each round, and checks the second divided by the first.
-pub(crate) fn compare(
-    report: &mut Report,
-    what: &str,
-    ratio: &str,
-    rounds: &[(f64, f64)],
-    limit: f64,
-) {
-    let before: Rounds = rounds.iter().map(|(before, _)| *before).collect();
-    let after: Rounds = rounds.iter().map(|(_, after)| *after).collect();
-    let both = format!("{} / {}", number(before.median()), number(after.median()));
-    report.note(what, both);
-    let ratios: Rounds = rounds
-        .iter()
-        .map(|(before, after)| after / before)
-        .collect();
-    report.at_most(ratio, &ratios, "", limit);
 }
 
 /// An encoded message of a session, whose number has leading zeros so that all messages have the same size.
@@ -163,9 +121,8 @@ fn accept_in_core(sessions: u32, receivers: u32, turns: u32) -> f64 {
         accepting += begin.elapsed();
         local.ask(receiver, 1);
         let taken = local.take(receiver, 1);
-        let tokens: Vec<LockToken> = taken.iter().map(|delivery| delivery.token).collect();
-        assert_eq!(tokens.len(), 1, "a session without a message was available");
-        local.complete(&tokens);
+        assert_eq!(taken.len(), 1, "a session without a message was available");
+        local.complete(taken.iter().map(|delivery| delivery.token));
         local.close(receiver);
         let next = receivers + turn % sessions;
         local.send(encoded_all[next as usize].clone());
@@ -173,39 +130,25 @@ fn accept_in_core(sessions: u32, receivers: u32, turns: u32) -> f64 {
     accepting.as_nanos() as f64 / f64::from(turns)
 }
 
-/// An emulator with one message in each of many sessions.
-#[derive(Debug)]
-struct Waiting {
-    emulator: Emulator,
+/// Starts an emulator with one message in each of many sessions.
+fn filled(sessions: u32) -> io::Result<Emulator> {
+    let emulator = Emulator::start()?;
+    let encoded_all = (0..sessions).map(|session| encoded(session, SMALL));
+    let transfers = Transfers::each(encoded_all, BLOCK);
+    let mut sender = Sender::attach_to(emulator.amqp, SESSIONS, transfers)?;
+    sender.send(sessions, IN_FLIGHT)?;
+    Ok(emulator)
 }
 
-impl Waiting {
-    fn fill(sessions: u32) -> io::Result<Self> {
-        let emulator = Emulator::start()?;
-        let encoded_all = (0..sessions).map(|session| encoded(session, SMALL));
-        let transfers = Transfers::each(encoded_all, BLOCK);
-        let mut sender = Sender::attach_to(emulator.amqp, SESSIONS, transfers)?;
-        sender.send(sessions, IN_FLIGHT)?;
-        Ok(Self { emulator })
-    }
-
-    /// Returns the processor time for each of `receivers` that accept the next session at the same time, in microseconds.
-    fn accept(&self, receivers: u32) -> io::Result<f64> {
-        let before = at_rest(self.emulator.pid())?;
-        let readers = attach_all(&self.emulator, SESSIONS, RequestedSession::Next, receivers)?;
-        let used = at_rest(self.emulator.pid())? - before;
-        drop(readers);
-        // Until all of them are free again.
-        at_rest(self.emulator.pid())?;
-        Ok(used.as_secs_f64() * 1e6 / f64::from(receivers))
-    }
-}
-
-/// The cost of a message in microseconds: elapsed, and of the emulator's processor.
-#[derive(Debug, Clone, Copy)]
-struct CostPerMessage {
-    time: f64,
-    cost: f64,
+/// Returns the processor time for each of `receivers` that accept the next session at the same time, in microseconds.
+fn accept(emulator: &Emulator, receivers: u32) -> io::Result<f64> {
+    let before = at_rest(emulator.pid())?;
+    let readers = attach_all(emulator, SESSIONS, RequestedSession::Next, receivers)?;
+    let used = at_rest(emulator.pid())? - before;
+    drop(readers);
+    // Until all of them are free again.
+    at_rest(emulator.pid())?;
+    Ok(used.as_secs_f64() * 1e6 / f64::from(receivers))
 }
 
 /// Sends messages to as many sessions as there are receivers, who accept all of them; sends the same to a plain queue.
@@ -215,7 +158,7 @@ fn pass(
     wanted: RequestedSession,
     receivers: u32,
     count: u32,
-) -> io::Result<CostPerMessage> {
+) -> io::Result<RoundResult> {
     let encoded_all = || (0..receivers).map(|session| encoded(session, BODY));
     let mut sender =
         Sender::attach_to(emulator.amqp, queue, Transfers::each(encoded_all(), BLOCK))?;
@@ -235,12 +178,7 @@ fn pass(
         sending.join().expect("the sender does not panic")
     })?;
     let took = begin.elapsed();
-    let used = at_rest(emulator.pid())? - before;
-    let each = |duration: Duration| duration.as_secs_f64() * 1e6 / f64::from(count);
-    Ok(CostPerMessage {
-        time: each(took),
-        cost: each(used),
-    })
+    Ok(passed(count, took, at_rest(emulator.pid())? - before))
 }
 
 fn attach_all(

@@ -38,6 +38,12 @@ impl Rounds {
     }
 }
 
+impl Extend<f64> for Rounds {
+    fn extend<I: IntoIterator<Item = f64>>(&mut self, values: I) {
+        self.0.extend(values);
+    }
+}
+
 impl FromIterator<f64> for Rounds {
     fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
         Self(values.into_iter().collect())

@@ -35,6 +35,13 @@ pub(crate) struct RoundResult {
     pub(crate) cost: f64,
 }
 
+impl RoundResult {
+    /// Elapsed time for each message, in microseconds.
+    pub(crate) fn time(&self) -> f64 {
+        1e6 / self.per_second
+    }
+}
+
 pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     let count = effort.pick(2_000, 500_000);
     let (emulator, echo) = (Emulator::start()?, Echo::start()?);

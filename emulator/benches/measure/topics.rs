@@ -14,10 +14,9 @@ use servicebus_codec::Writer;
 
 use crate::Outcome;
 use crate::arguments::Effort;
-use crate::core::Counter;
-use crate::local::LocalNamespace;
+use crate::local::{Counter, LocalNamespace};
 use crate::report::Report;
-use crate::statistics::{Rounds, number};
+use crate::statistics::Rounds;
 
 /// How much more a filter may cost than a closure over the same decoded properties.
 const FILTER: f64 = 3.0;
@@ -26,23 +25,13 @@ const MANY: f64 = 3.0;
 
 pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     let calls = effort.pick(100, 200_000);
-    let (mut filters, mut closures, mut ratios) =
-        (Rounds::default(), Rounds::default(), Rounds::default());
-    for _ in 0..effort.rounds() {
-        let (filter, closure) = (evaluate(calls), by_hand(calls));
-        filters.push(filter);
-        closures.push(closure);
-        ratios.push(filter / closure);
-    }
-    report.note(
-        "decode and decide: SQL filter / closure, ns",
-        format!(
-            "{} / {}",
-            number(filters.median()),
-            number(closures.median())
-        ),
+    let rounds = (0..effort.rounds()).map(|_| (by_hand(calls), evaluate(calls)));
+    report.compare(
+        "decode and decide: closure / SQL filter, ns",
+        "SQL filter ÷ closure",
+        Vec::from_iter(rounds).into_iter(),
+        FILTER,
     );
-    report.at_most("SQL filter ÷ closure", &ratios, "", FILTER);
 
     let messages = effort.pick(20, 2_000);
     for subscriptions in effort.pick([1, 2, 3, 4], [1, 10, 100, 1_000]) {

@@ -18,8 +18,7 @@ use crate::frames::{self, AMQP, Role, Transfers, append, code, message, sized};
 use crate::process::{Emulator, QUEUE};
 use crate::report::Report;
 use crate::sender::Sender;
-use crate::sessions::compare;
-use crate::throughput::at_rest;
+use crate::throughput::{RoundResult, at_rest, passed};
 
 /// How much more the two may cost in a transaction.
 const LIMIT: f64 = 4.0;
@@ -48,35 +47,25 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     )?;
     sender.send(MESSAGES, MESSAGES)?;
     let mut worker = Worker::attach(emulator.amqp)?;
-    let (mut times, mut costs) = (Vec::new(), Vec::new());
+    let mut rounds = Vec::new();
     for _ in 0..effort.rounds() {
         let alone = worker.run(&emulator, count, Worker::work_alone)?;
         let within = worker.run(&emulator, count, Worker::work_in_transaction)?;
-        times.push((alone.time, within.time));
-        costs.push((alone.cost, within.cost));
+        rounds.push((alone, within));
     }
-    compare(
-        report,
+    report.compare(
         "complete and send, alone and in a transaction, µs",
         "in a transaction ÷ alone",
-        &times,
+        rounds.iter().map(|(a, b)| (a.time(), b.time())),
         LIMIT,
     );
-    compare(
-        report,
+    report.compare(
         "the same, processor µs",
         "in a transaction ÷ alone, processor",
-        &costs,
+        rounds.iter().map(|(a, b)| (a.cost, b.cost)),
         LIMIT,
     );
     Ok(())
-}
-
-/// The cost of the two operations in microseconds: elapsed, and of the emulator's processor.
-#[derive(Debug, Clone, Copy)]
-struct CostPerOperation {
-    time: f64,
-    cost: f64,
 }
 
 /// A client that repeatedly completes a message and sends another to the same queue.
@@ -112,18 +101,14 @@ impl Worker {
         emulator: &Emulator,
         count: u32,
         work: fn(&mut Self) -> io::Result<()>,
-    ) -> io::Result<CostPerOperation> {
+    ) -> io::Result<RoundResult> {
         let before = at_rest(emulator.pid())?;
         let begin = Instant::now();
         for _ in 0..count {
             work(self)?;
         }
         let took = begin.elapsed();
-        let used = at_rest(emulator.pid())? - before;
-        Ok(CostPerOperation {
-            time: took.as_secs_f64() * 1e6 / f64::from(count),
-            cost: used.as_secs_f64() * 1e6 / f64::from(count),
-        })
+        Ok(passed(count, took, at_rest(emulator.pid())? - before))
     }
 
     fn work_alone(&mut self) -> io::Result<()> {

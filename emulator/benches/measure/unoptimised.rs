@@ -81,18 +81,9 @@ fn round_trip(program: &Path, messages: u32) -> io::Result<RoundTripSeconds> {
 fn build() -> io::Result<PathBuf> {
     let cargo = env::var_os("CARGO").ok_or_else(|| io::Error::other("not started by cargo"))?;
     let mut command = Command::new(cargo);
-    command.args([
-        "build",
-        "--quiet",
-        "--locked",
-        "--message-format=json",
-        "--bench",
-        "measure",
-    ]);
-    command.args([
-        "--manifest-path",
-        concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"),
-    ]);
+    command.args("build --quiet --locked --message-format=json --bench measure".split(' '));
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    command.args(["--manifest-path", manifest]);
     let output = command.stderr(Stdio::inherit()).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let artifacts = text.lines().flat_map(serde_json::from_str::<Value>);

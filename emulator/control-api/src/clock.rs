@@ -2,8 +2,6 @@
 
 use std::time::SystemTime;
 
-#[cfg(feature = "schema")]
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "schema")]
@@ -12,7 +10,7 @@ use crate::encoding::instant;
 
 /// The state of a namespace's clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Clock {
     /// The time of the namespace, in UTC.
     #[serde(with = "instant")]
@@ -30,7 +28,7 @@ pub struct Clock {
 /// Holds an automatic clock, because something is under way that the emulator does not see.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HoldClock {
     /// The hold ends after this number of seconds of real time, unless it is released before.
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 600.0)))]
@@ -39,7 +37,7 @@ pub struct HoldClock {
 
 /// A hold of the clock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockHold {
     /// The id, which releases it.
     pub id: u64,
@@ -48,7 +46,7 @@ pub struct ClockHold {
 /// Advances the clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Advance {
     /// The number of seconds to advance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,7 +64,7 @@ pub struct Advance {
 /// An instant, named by what happens then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum AdvanceTo {
     /// The next deadline.
     Next,
@@ -74,7 +72,7 @@ pub enum AdvanceTo {
 
 /// The next deadlines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Due {
     /// The deadlines, in order.
     pub due: Vec<DueEvent>,
@@ -82,7 +80,7 @@ pub struct Due {
 
 /// What happens at a deadline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DueEvent {
     /// When, by the clock of the namespace.
     #[serde(with = "instant")]
@@ -107,7 +105,7 @@ pub struct DueEvent {
 /// Waits until a namespace is idle and nothing is locked.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Settle {
     /// The maximum number of seconds of real time to wait; 5 unless set.
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 600.0)))]
@@ -122,7 +120,7 @@ pub struct Settle {
 
 /// Whether the namespace is idle, and nothing is locked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Settled {
     /// Whether the namespace is idle.
     pub settled: bool,

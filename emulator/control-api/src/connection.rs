@@ -1,14 +1,12 @@
 //! The connections of a namespace, and its stream of changes.
 
-#[cfg(feature = "schema")]
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Clock, Counts, DueEvent};
 
 /// The AMQP connections of a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Connections {
     /// The connections, the oldest first.
     pub connections: Vec<Connection>,
@@ -16,7 +14,7 @@ pub struct Connections {
 
 /// A connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Connection {
     /// Its number within the emulator, as in the operation log.
     pub id: u32,
@@ -37,7 +35,7 @@ pub struct Connection {
 
 /// A link of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConnectionLink {
     /// The role of the client: `sender`, `receiver`, `waiting` for a session, `browser`, `coordinator` of transactions,
     /// `requests` or `replies` of a node.
@@ -61,7 +59,7 @@ pub struct ConnectionLink {
 
 /// An event of the stream of changes, with the current state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Change {
     /// The position of the latest event of the record.
     pub position: u64,
@@ -80,7 +78,7 @@ pub struct Change {
 
 /// A changed entity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChangedEntity {
     /// Its path.
     pub path: String,

@@ -7,15 +7,12 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-#[cfg(feature = "schema")]
-use schemars::JsonSchema;
-
 /// The settings of an entity, an object with the names of the official emulator's configuration.
 pub type Properties = Value;
 
 /// All queues of a namespace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Queues {
     /// The queues, ordered by path.
     pub queues: Vec<Queue>,
@@ -23,7 +20,7 @@ pub struct Queues {
 
 /// All topics of a namespace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Topics {
     /// The topics, ordered by path.
     pub topics: Vec<Topic>,
@@ -31,7 +28,7 @@ pub struct Topics {
 
 /// All subscriptions of a namespace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Subscriptions {
     /// The subscriptions, ordered by path.
     pub subscriptions: Vec<Subscription>,
@@ -39,7 +36,7 @@ pub struct Subscriptions {
 
 /// A queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Queue {
     /// Its path.
     pub name: String,
@@ -53,7 +50,7 @@ pub struct Queue {
 
 /// A topic.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Topic {
     /// Its path.
     pub name: String,
@@ -69,7 +66,7 @@ pub struct Topic {
 
 /// A subscription.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Subscription {
     /// Its path: `topic/Subscriptions/name`.
     pub name: String,
@@ -89,7 +86,7 @@ pub struct Subscription {
 
 /// The JMS 2.0 client of a subscription.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JmsClient {
     /// The client identifier; empty if clients without one share the subscription.
     pub client_id: String,
@@ -101,7 +98,7 @@ pub struct JmsClient {
 
 /// A part of the entities of a namespace.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Entities {
     /// The entities, in the requested order.
     pub entities: Vec<EntitySummary>,
@@ -114,7 +111,7 @@ pub struct Entities {
 
 /// A listed entity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EntitySummary {
     /// Its path.
     pub path: String,
@@ -139,7 +136,7 @@ pub struct EntitySummary {
 /// The number of messages in a queue, by state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Counts {
     /// Messages in the queue itself, neither scheduled nor dead-lettered; includes locked and deferred ones.

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-#[cfg(feature = "schema")]
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -36,11 +34,8 @@ const CODES: [&str; 22] = [
 
 /// The body of every error response.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(
-    feature = "schema",
-    derive(JsonSchema),
-    schemars(rename = "Error", deny_unknown_fields)
-)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Error"))]
 pub struct ErrorAnswer {
     /// The error.
     pub error: ErrorDetails,
@@ -49,7 +44,7 @@ pub struct ErrorAnswer {
 /// What is wrong with a request.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorDetails {
     /// The error code, for programs.
     #[cfg_attr(feature = "schema", schemars(extend("enum" = CODES)))]
@@ -65,7 +60,7 @@ pub struct ErrorDetails {
 /// One problem of a request.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
     /// The place: a parameter, a member of the body, a place in the namespace.
     pub path: String,

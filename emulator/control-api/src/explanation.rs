@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-#[cfg(feature = "schema")]
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The value of a property that a message does not have.
@@ -11,7 +9,7 @@ const MISSING: &str = "does not exist";
 
 /// How a subscription evaluates a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Explanation {
     /// The results of the rules, by name.
     pub rules: Vec<RuleExplanation>,
@@ -22,7 +20,7 @@ pub struct Explanation {
 
 /// How one subscription of a topic evaluates a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SubscriptionExplanation {
     /// Its path.
     pub subscription: String,
@@ -34,7 +32,7 @@ pub struct SubscriptionExplanation {
 
 /// How one rule evaluates a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RuleExplanation {
     /// The name of the rule.
     pub rule: String,
@@ -48,7 +46,7 @@ pub struct RuleExplanation {
 
 /// The first part of a filter that is not true.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reason {
     /// The part, in the filter language.
     pub expression: String,
@@ -60,7 +58,7 @@ pub struct Reason {
 
 /// A property of a message, as a filter sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NamedValue {
     /// The name.
     pub name: String,

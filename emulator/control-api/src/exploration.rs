@@ -3,15 +3,13 @@
 
 use std::collections::BTreeMap;
 
-#[cfg(feature = "schema")]
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Begins an exploration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExplorationRequest {
     /// The name of the test.
     pub name: String,
@@ -41,7 +39,7 @@ pub struct ExplorationRequest {
 
 /// A started exploration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StartedExploration {
     /// The id, for further requests.
     pub id: String,
@@ -49,7 +47,7 @@ pub struct StartedExploration {
 
 /// The next run of an exploration. Its namespace exists, with its faults set and its operation log on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExplorationRun {
     /// Its number, counted from 1.
     pub number: u64,
@@ -69,7 +67,7 @@ pub struct ExplorationRun {
 /// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunResult {
     /// Whether the test's assertions held.
     pub passed: bool,
@@ -83,7 +81,7 @@ pub struct RunResult {
 
 /// The report of an exploration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExplorationReport {
     /// The id, for further requests.
     pub id: String,

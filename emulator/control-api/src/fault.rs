@@ -15,7 +15,7 @@ pub use operation::Operation;
 
 /// A fault: the operations to which it applies, and its effect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fault {
     /// The kind of operation.
     pub operation: Operation,
@@ -29,7 +29,7 @@ pub struct Fault {
 
 /// Conditions on an operation. Those that are not set always hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Filter {
     /// The address of its entity.
     pub entity: Option<String>,
@@ -62,7 +62,7 @@ pub struct Filter {
 /// An application property and its value: a string, a number or a boolean.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Property {
     /// The name.
     pub name: String,
@@ -73,7 +73,7 @@ pub struct Property {
 /// Which of the selected operations get an effect, and which one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Pick {
     /// Each with a probability.
     Random {
@@ -98,7 +98,7 @@ pub enum Pick {
 /// Repeatable randomness: the seed and the number of the operation on its entity decide.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Random {
     /// The seed.
     pub seed: u64,
@@ -137,7 +137,7 @@ pub struct ScriptedFault {
 
 /// The faults of a namespace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Faults {
     /// The faults, in the order in which they were set.
     pub faults: Vec<ScriptedFault>,
@@ -145,7 +145,7 @@ pub struct Faults {
 
 /// The effect of a fault on one operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AppliedEffect {
     /// The kind of operation.
     pub operation: Operation,
@@ -157,7 +157,7 @@ pub struct AppliedEffect {
 /// response lists the allowed ones.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultRequest {
     /// The kind of operation. `settle` means any of the four that follow it.
     #[cfg_attr(feature = "schema", schemars(with = "Operation"))]

@@ -2,7 +2,7 @@
 //!
 //! The emulator serializes them and the harness deserializes them, so a field is named in one place. A fault, which people
 //! may write by hand, is parsed leniently into [`FaultRequest`] and validated by the emulator; everything else has one form.
-//! With the feature `schema` the types have schemas, which `openapi` combines with the routes.
+//! With the feature `schema` the types have schemas, which `openapi` collects for the description of the API.
 
 mod assertion;
 mod clock;

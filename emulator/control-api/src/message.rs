@@ -9,8 +9,6 @@
 use std::time::SystemTime;
 
 use bytes::Bytes;
-#[cfg(feature = "schema")]
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -20,7 +18,7 @@ use crate::encoding::{instant, optional_base64, optional_instant};
 
 /// Messages of a queue, a subscription or a dead-letter queue.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Messages {
     /// The messages, in the requested order.
     pub messages: Vec<MessageSummary>,
@@ -33,7 +31,7 @@ pub struct Messages {
 
 /// A listed message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MessageSummary {
     /// Its sequence number in the queue.
     pub sequence_number: u64,
@@ -104,7 +102,7 @@ pub struct MessageSummary {
 
 /// A message with all details.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeldMessage {
     /// The broker's properties of it.
     pub summary: MessageSummary,
@@ -115,7 +113,7 @@ pub struct HeldMessage {
 /// A message by its sections, all of which are optional.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AmqpMessage {
     /// `durable`, `priority`, `time_to_live` in milliseconds, `first_acquirer`, `delivery_count`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -149,7 +147,7 @@ pub struct AmqpMessage {
 /// Messages to send: one, or several, which the emulator accepts all or none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum SendMessages {
     /// One message.
     One(Box<AmqpMessage>),
@@ -159,7 +157,7 @@ pub enum SendMessages {
 
 /// The result of a send.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SentMessages {
     /// The sequence numbers of the messages; null for a duplicate that was dropped.
     pub sequence_numbers: Vec<Option<u64>>,
@@ -168,7 +166,7 @@ pub struct SentMessages {
 /// Sends existing messages again, each entirely or not at all.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Resubmit {
     /// Their entity: an address as clients write it.
     pub entity: String,
@@ -196,7 +194,7 @@ pub struct Resubmit {
 /// Performs an action on messages.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ActOnMessages {
     /// Their entity: an address as clients write it.
     pub entity: String,
@@ -218,7 +216,7 @@ pub struct ActOnMessages {
 
 /// The result of an action on messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ActedOn {
     /// The sequence numbers of the messages for which it succeeded.
     pub done: Vec<u64>,
@@ -230,7 +228,7 @@ pub struct ActedOn {
 
 /// A message for which an action failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailedMessage {
     /// Its sequence number.
     pub sequence_number: u64,

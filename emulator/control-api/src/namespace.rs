@@ -8,11 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// A namespace, with its connection strings.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(
-    feature = "schema",
-    derive(JsonSchema),
-    schemars(rename = "Namespace", deny_unknown_fields)
-)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Namespace"))]
 pub struct NamespaceInfo {
     /// Its name, which is not case-sensitive.
     pub name: String,
@@ -109,7 +106,7 @@ pub enum Health {
 /// Whether the disk of the data directory has free space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum DiskState {
     /// It has.
     Available,
@@ -119,7 +116,7 @@ pub enum DiskState {
 
 /// The memory that connections use, beside messages in entities.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemoryUsage {
     /// Unfinished messages, bodies of requests, unread output, links and other state of all connections.
     pub held_bytes: usize,
@@ -134,7 +131,7 @@ pub struct MemoryUsage {
 
 /// An internal failure of the emulator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Failure {
     /// The namespace, if it happened in one.
     pub namespace: Option<String>,
@@ -146,7 +143,7 @@ pub struct Failure {
 
 /// A problem that fails a test although it has passed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EndCheck {
     /// The failure message; null if there is no problem.
     pub problem: Option<String>,
@@ -155,7 +152,7 @@ pub struct EndCheck {
 /// The outcome of the test of a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EndTest {
     /// Whether the test has passed.
     pub passed: bool,
@@ -163,7 +160,7 @@ pub struct EndTest {
 
 /// The report of a test that has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TestReport {
     /// For a test that has passed, the text with which it must fail, or null if nothing is wrong; for one that has failed, the text
     /// to add to its failure. Both contain the timeline of the namespace.

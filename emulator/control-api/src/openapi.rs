@@ -1,145 +1,158 @@
-//! The control API as an OpenAPI 3.1 document: this module has the routes, and the types have the schemas of bodies.
-
-mod assertions;
-mod configuration;
-mod explorations;
-mod messages;
-mod operation;
-mod routes;
+//! The schemas of the emulator's `openapi.json`: those of the types, and of the properties that entities have in a
+//! configuration, which a separate parser with positions reads, so that they have no type.
 
 use schemars::generate::{Contract, SchemaSettings};
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
+use servicebus_broker::{EntityDescription, EntityKind, EntityStatus, Property, PropertyType};
 
-use crate::ErrorAnswer;
-pub(crate) use configuration::{queue_settings, rules, subscription_settings, topic_settings};
-use operation::Operation;
+use crate::{
+    ActOnMessages, ActedOn, Advance, AssertionResult, Change, Clock, ClockHold, Connections,
+    Counts, Due, EndCheck, EndTest, Entities, ErrorAnswer, Explanation, ExplorationReport,
+    ExplorationRequest, ExplorationRun, FaultRequest, Faults, Health, HeldMessage, HoldClock,
+    LoseSessionLock, Messages, NamespaceInfo, Operations, Queues, Receivers, RecordOperations,
+    Released, Resubmit, RunResult, SendMessages, SentMessages, Sessions, Settle, Settled,
+    StartedExploration, Subscriptions, TestReport, Timeline, Topics,
+};
 
-/// Returns the document.
-pub fn document() -> Value {
-    let mut description = Description::new();
-    routes::describe(&mut description);
-    assertions::describe(&mut description);
-    explorations::describe(&mut description);
-    description.finish()
+type Describe = fn(&mut SchemaGenerator) -> Schema;
+
+/// Bodies of requests, in which members with defaults are optional.
+const REQUESTS: [Describe; 12] = [
+    SchemaGenerator::subschema_for::<ActOnMessages>,
+    SchemaGenerator::subschema_for::<Advance>,
+    SchemaGenerator::subschema_for::<EndTest>,
+    SchemaGenerator::subschema_for::<ExplorationRequest>,
+    SchemaGenerator::subschema_for::<FaultRequest>,
+    SchemaGenerator::subschema_for::<HoldClock>,
+    SchemaGenerator::subschema_for::<LoseSessionLock>,
+    SchemaGenerator::subschema_for::<RecordOperations>,
+    SchemaGenerator::subschema_for::<Resubmit>,
+    SchemaGenerator::subschema_for::<RunResult>,
+    SchemaGenerator::subschema_for::<SendMessages>,
+    SchemaGenerator::subschema_for::<Settle>,
+];
+
+/// Bodies of answers, in which members that are always present are required.
+const ANSWERS: [Describe; 31] = [
+    SchemaGenerator::subschema_for::<ActedOn>,
+    SchemaGenerator::subschema_for::<AssertionResult>,
+    SchemaGenerator::subschema_for::<Change>,
+    SchemaGenerator::subschema_for::<Clock>,
+    SchemaGenerator::subschema_for::<ClockHold>,
+    SchemaGenerator::subschema_for::<Connections>,
+    SchemaGenerator::subschema_for::<Counts>,
+    SchemaGenerator::subschema_for::<Due>,
+    SchemaGenerator::subschema_for::<EndCheck>,
+    SchemaGenerator::subschema_for::<Entities>,
+    SchemaGenerator::subschema_for::<ErrorAnswer>,
+    SchemaGenerator::subschema_for::<Explanation>,
+    SchemaGenerator::subschema_for::<ExplorationReport>,
+    SchemaGenerator::subschema_for::<ExplorationRun>,
+    SchemaGenerator::subschema_for::<Faults>,
+    SchemaGenerator::subschema_for::<Health>,
+    SchemaGenerator::subschema_for::<HeldMessage>,
+    SchemaGenerator::subschema_for::<Messages>,
+    SchemaGenerator::subschema_for::<NamespaceInfo>,
+    SchemaGenerator::subschema_for::<Operations>,
+    SchemaGenerator::subschema_for::<Queues>,
+    SchemaGenerator::subschema_for::<Receivers>,
+    SchemaGenerator::subschema_for::<Released>,
+    SchemaGenerator::subschema_for::<SentMessages>,
+    SchemaGenerator::subschema_for::<Sessions>,
+    SchemaGenerator::subschema_for::<Settled>,
+    SchemaGenerator::subschema_for::<StartedExploration>,
+    SchemaGenerator::subschema_for::<Subscriptions>,
+    SchemaGenerator::subschema_for::<TestReport>,
+    SchemaGenerator::subschema_for::<Timeline>,
+    SchemaGenerator::subschema_for::<Topics>,
+];
+
+/// Returns the schemas by name.
+pub fn schemas() -> Map<String, Value> {
+    let mut schemas = of_types(&REQUESTS, Contract::Deserialize);
+    schemas.extend(of_types(&ANSWERS, Contract::Serialize));
+    for kind in [
+        EntityKind::Queue,
+        EntityKind::Topic,
+        EntityKind::Subscription,
+    ] {
+        let properties =
+            Property::of(kind).map(|property| (property.name.to_owned(), schema(property)));
+        let schema = json!({
+            "type": "object",
+            "description": format!("The settings of a {}.", kind.to_string().to_lowercase()),
+            "required": [],
+            "properties": Map::from_iter(properties),
+            "additionalProperties": false,
+        });
+        schemas.insert(format!("{kind}Properties"), schema);
+    }
+    schemas
 }
 
-/// The document under construction.
-struct Description {
-    /// Schemas of answers, in which members that are always present are required.
-    answers: SchemaGenerator,
-    /// Schemas of requests, in which members with defaults are optional.
-    requests: SchemaGenerator,
-    tags: Vec<Value>,
-    paths: Map<String, Value>,
-}
-
-impl Description {
-    fn new() -> Self {
-        let generator = |contract| {
-            let mut settings = SchemaSettings::draft2020_12();
-            settings.definitions_path = "/components/schemas".into();
-            settings.contract = contract;
-            settings.into_generator()
-        };
-        Self {
-            answers: generator(Contract::Serialize),
-            requests: generator(Contract::Deserialize),
-            tags: Vec::new(),
-            paths: Map::new(),
+fn of_types(types: &[Describe], contract: Contract) -> Map<String, Value> {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.definitions_path = "/components/schemas".into();
+    settings.contract = contract;
+    let mut generator = settings.into_generator();
+    for describe in types {
+        describe(&mut generator);
+    }
+    let mut definitions = generator.take_definitions(true);
+    // An object has no other members than those described.
+    for definition in definitions.values_mut().filter_map(Value::as_object_mut) {
+        if definition.contains_key("properties")
+            && !definition.contains_key("unevaluatedProperties")
+        {
+            definition.insert("additionalProperties".to_owned(), false.into());
         }
     }
+    definitions
+}
 
-    /// Begins a group of routes.
-    fn group(&mut self, name: &str, description: &str) {
-        let tag = json!({ "name": name, "description": description });
-        self.tags.push(tag);
-    }
+fn schema(property: &Property) -> Value {
+    let mut schema = match property.value_type {
+        PropertyType::Flag => json!({ "type": "boolean" }),
+        PropertyType::Target | PropertyType::Text => json!({ "type": "string" }),
+        PropertyType::Duration | PropertyType::Endless => {
+            json!({ "type": "string", "pattern": "^P[0-9YMWDTHS.]+$" })
+        }
+        PropertyType::Number => {
+            let (minimum, maximum) = property.bounds.unwrap_or((0, u64::MAX));
+            json!({ "type": "integer", "minimum": minimum, "maximum": maximum })
+        }
+        PropertyType::Status => {
+            json!({ "type": "string", "enum": EntityStatus::ALL.map(EntityStatus::name) })
+        }
+    };
+    schema["description"] = property.about.into();
+    schema
+}
 
-    /// Adds a route to the group, with an id that names its function in generated clients. `GET counts` is below the path of
-    /// a namespace, `GET /health` is a whole path.
-    fn route(&mut self, line: &str, id: &str) -> Operation<'_> {
-        let (method, path) = line.split_once(' ').unwrap_or(("GET", line));
-        let path = match path.starts_with('/') {
-            true => path.to_owned(),
-            false => format!("/$emulator/v1/namespaces/{{namespace}}/{path}"),
-        };
-        Operation::new(self, &path, method.to_lowercase(), id)
-    }
+pub(crate) fn queue_settings(_: &mut SchemaGenerator) -> Schema {
+    settings(EntityKind::Queue)
+}
 
-    fn answer<T: JsonSchema>(&mut self) -> Value {
-        self.answers.subschema_for::<T>().into()
-    }
+pub(crate) fn topic_settings(_: &mut SchemaGenerator) -> Schema {
+    settings(EntityKind::Topic)
+}
 
-    fn request<T: JsonSchema>(&mut self) -> Value {
-        self.requests.subschema_for::<T>().into()
-    }
+pub(crate) fn subscription_settings(_: &mut SchemaGenerator) -> Schema {
+    settings(EntityKind::Subscription)
+}
 
-    fn finish(mut self) -> Value {
-        let error = self.answer::<ErrorAnswer>();
-        let mut schemas = self.requests.take_definitions(true);
-        schemas.extend(self.answers.take_definitions(true));
-        schemas.extend(configuration::schemas());
-        schemas.extend(assertions::schemas());
-        let refusal = |description: &str| {
-            let content = json!({ "application/json": { "schema": error } });
-            json!({ "description": description, "content": content })
-        };
-        let mut unauthorized =
-            refusal("401: the client is not on loopback and does not send the control token.");
-        let scheme = json!({ "schema": { "const": "Bearer" } });
-        unauthorized["headers"] = json!({ "WWW-Authenticate": scheme });
-        json!({
-            "openapi": "3.1.0",
-            "info": {
-                "title": "Control API of servicebus-emulator",
-                "version": "1",
-                "summary": "Lets tests control the time of the emulator and inspect its state.",
-                "description": "Times are RFC 3339 in UTC, durations are in seconds. Every error \
-                    response has the same form. Under `/$emulator` the emulator answers unknown \
-                    paths with 404 and unknown methods with 405; all other paths belong to the \
-                    administration API and the REST API of the service. Every request but those \
-                    for health and certificates may also be answered with one of the responses \
-                    under `components`. JSON is accepted with any content type.",
-                "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
-            },
-            "servers": [{ "url": "http://localhost:5300" }],
-            "security": [{}, { "controlToken": [] }],
-            "tags": self.tags,
-            "paths": self.paths,
-            "components": {
-                "parameters": {
-                    "Namespace": {
-                        "name": "namespace",
-                        "in": "path",
-                        "required": true,
-                        "description": "The name of the namespace, in any case: 1 to 63 letters, \
-                            digits, `-`, `_` and `.`, which begin and end with a letter or \
-                            digit.",
-                        "schema": { "type": "string" },
-                    },
-                },
-                "responses": {
-                    "Malformed": refusal("400: the request is not valid HTTP; the emulator closes \
-                        the connection."),
-                    "Unauthorized": unauthorized,
-                    "Forbidden": refusal("403: the request changes state and a web page of an \
-                        origin that is not allowed made it; or the client is not on loopback and \
-                        the emulator has no control token."),
-                    "RequestTimeout": refusal("408: the body of the request did not arrive within \
-                        20 s."),
-                    "Misdirected": refusal("421: `Host` is not a name of the emulator."),
-                },
-                "schemas": schemas,
-                "securitySchemes": {
-                    "controlToken": {
-                        "type": "http",
-                        "scheme": "bearer",
-                        "description": "The token of `--control-token`; clients on loopback need \
-                            none.",
-                    },
-                },
-            },
-        })
-    }
+/// The settings in an answer: all properties except one that the tier may determine.
+fn settings(kind: EntityKind) -> Schema {
+    let usual = EntityDescription::default();
+    let always = Property::of(kind).filter(|property| property.get(&usual).is_some());
+    let mut required = Vec::from_iter(always.map(|property| property.name));
+    required.sort_unstable();
+    let reference = format!("#/components/schemas/{kind}Properties");
+    json_schema!({ "allOf": [{ "$ref": reference }], "required": required })
+}
+
+/// The rules of a subscription.
+pub(crate) fn rules(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "items": { "$ref": "#/components/schemas/NamedRule" } })
 }

@@ -5,8 +5,6 @@
 
 use std::time::SystemTime;
 
-#[cfg(feature = "schema")]
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Operation;
@@ -16,7 +14,7 @@ use crate::encoding::instant;
 
 /// One operation of a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoggedOperation {
     /// Its number in the log, counted from 1.
     pub number: u64,
@@ -75,7 +73,7 @@ pub struct LoggedOperation {
 
 /// The state of an entity before an operation, by which an exploration distinguishes operations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EntityState {
     /// Messages that are ready or reserved for a receiver.
     pub ready: u64,
@@ -87,7 +85,7 @@ pub struct EntityState {
 
 /// The effect of a fault on an operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AppliedFault {
     /// The id of the fault.
     pub fault: u64,
@@ -99,7 +97,7 @@ pub struct AppliedFault {
 
 /// The result of releasing the oldest operation that `postpone` delays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Released {
     /// Whether there was one.
     pub released: bool,
@@ -110,7 +108,7 @@ pub struct Released {
 /// Switches the operation log of a namespace on or off, and clears it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RecordOperations {
     /// Whether operations are recorded from now on.
     pub recording: bool,
@@ -118,7 +116,7 @@ pub struct RecordOperations {
 
 /// The operation log of a namespace, or a part of it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Operations {
     /// Whether operations are recorded.
     pub recording: bool,

@@ -3,8 +3,6 @@
 use std::{fmt, time::SystemTime};
 
 use bytes::Bytes;
-#[cfg(feature = "schema")]
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "schema")]
@@ -13,7 +11,7 @@ use crate::encoding::{optional_base64, optional_instant};
 
 /// The receivers of an entity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Receivers {
     /// The receivers that have requested messages since they attached, and those that wait for a session.
     pub receivers: Vec<Receiver>,
@@ -21,7 +19,7 @@ pub struct Receivers {
 
 /// A receiver that has requested messages or waits for a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Receiver {
     /// The name of its client, as in the timeline.
     pub client: String,
@@ -31,7 +29,7 @@ pub struct Receiver {
 
 /// The sessions of an entity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sessions {
     /// All sessions with messages, a receiver or a state, ordered by id.
     pub sessions: Vec<Session>,
@@ -39,7 +37,7 @@ pub struct Sessions {
 
 /// One session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Session {
     /// Its id.
@@ -66,7 +64,7 @@ pub struct Session {
 /// Ends the lock of a session as if it had expired.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoseSessionLock {
     /// The address of a queue or subscription with sessions.
     pub entity: String,

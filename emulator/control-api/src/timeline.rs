@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-#[cfg(feature = "schema")]
-use schemars::JsonSchema;
 use serde::de::IntoDeserializer as _;
 use serde::de::value::{self, StrDeserializer};
 use serde::{Deserialize, Serialize};
@@ -19,7 +17,7 @@ use crate::encoding::{instant, optional_instant};
 ///
 /// The emulator writes events and messages incrementally after the other members.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Timeline {
     /// The number of the oldest events that were dropped.
     #[serde(default)]
@@ -43,7 +41,7 @@ pub struct Timeline {
 
 /// Sends over AMQP to one entity that await their outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnsettledSends {
     /// The current number.
     pub now: u64,
@@ -154,7 +152,7 @@ impl fmt::Display for EventKind {
 
 /// An event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Event {
     /// When it happened, by the clock of the namespace.

@@ -16,21 +16,13 @@ const REQUEST: &[u8] = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: 
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct HealthOptions {
     /// Address on which the emulator listens
-    #[arg(
-        long,
-        value_name = "ADDRESS",
-        default_value = "localhost",
-        env = "SERVICEBUS_EMULATOR_HOST"
-    )]
+    #[arg(long, value_name = "ADDRESS", default_value = "localhost")]
+    #[arg(env = "SERVICEBUS_EMULATOR_HOST")]
     host: String,
 
     /// HTTP port of the emulator
-    #[arg(
-        long,
-        value_name = "PORT",
-        default_value_t = 5300,
-        env = "EMULATOR_HTTP_PORT"
-    )]
+    #[arg(long, value_name = "PORT", default_value_t = 5300)]
+    #[arg(env = "EMULATOR_HTTP_PORT")]
     http_port: u16,
 }
 

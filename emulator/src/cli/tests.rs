@@ -3,6 +3,11 @@
 use super::*;
 use crate::config::Config;
 
+/// The arguments of a command line without quotes.
+fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
 fn parse(arguments: &[&str]) -> Result<Command, clap::Error> {
     let program = std::iter::once("servicebus-emulator");
     Command::from_arguments(program.chain(arguments.iter().copied()))
@@ -46,37 +51,11 @@ fn the_clap_definition_is_consistent() {
 fn the_run_command_may_be_omitted() {
     assert_eq!(parse(&[]).unwrap(), Command::Run(defaults()));
     assert_eq!(parse(&["run"]).unwrap(), Command::Run(defaults()));
-    let all = [
-        "--config",
-        "c.json",
-        "--host",
-        "0.0.0.0",
-        "--amqp-port",
-        "0",
-        "--amqps-port",
-        "off",
-        "--http-port",
-        "8080",
-        "--https-port",
-        "off",
-        "--tier",
-        "premium",
-        "--seed",
-        "7",
-        "--record-messages",
-        "--exit-with-stdin",
-        "--exit-when-idle",
-        "20",
-        "--connection-memory",
-        "1000000",
-        "--process-memory",
-        "2000000",
-        "--data",
-        "/data",
-        "--sync",
-        "process",
-        "--prune",
-    ];
+    let all = words(
+        "--config c.json --host 0.0.0.0 --amqp-port 0 --amqps-port off --http-port 8080 --https-port off \
+         --tier premium --seed 7 --record-messages --exit-with-stdin --exit-when-idle 20 \
+         --connection-memory 1000000 --process-memory 2000000 --data /data --sync process --prune",
+    );
     let expected = RunOptions {
         config: Some("c.json".into()),
         host: "0.0.0.0".into(),
@@ -121,14 +100,7 @@ fn for_tests_has_its_own_defaults_and_ignores_variables() {
         parse(&["--for-tests"]).unwrap(),
         Command::Run(expected.clone())
     );
-    let options = [
-        "run",
-        "--for-tests",
-        "--amqp-port",
-        "7",
-        "--tier",
-        "premium",
-    ];
+    let options = words("run --for-tests --amqp-port 7 --tier premium");
     let expected = RunOptions {
         amqp_port: 7,
         tier: Some(Tier::Premium),
@@ -164,17 +136,10 @@ fn client_settings_take_the_options_of_run() {
 
 #[test]
 fn the_control_api_requires_its_token() {
-    let access = run(&[
-        "--allow-host",
-        "CI.example.com,bus.example.com",
-        "--allow-host",
-        "third.example.com",
-        "--allow-origin",
-        "http://localhost:3000,https://a.example.com",
-        "--control-token",
-        "S3cret",
-        "--trust-gateway",
-    ])
+    let access = run(&words(
+        "--allow-host CI.example.com,bus.example.com --allow-host third.example.com \
+         --allow-origin http://localhost:3000,https://a.example.com --control-token S3cret --trust-gateway",
+    ))
     .access;
     let hosts: Vec<String> = access
         .allowed_hosts
@@ -251,14 +216,7 @@ fn a_certificate_requires_its_key() {
     assert_eq!(run(&given).tls, expected);
     assert!(refused(&given[..2]).contains("--tls-key"));
     assert!(refused(&given[2..]).contains("--tls-certificate"));
-    let made = [
-        "--tls-directory",
-        "/d",
-        "--tls-name",
-        "a,b",
-        "--tls-name",
-        "::1",
-    ];
+    let made = words("--tls-directory /d --tls-name a,b --tls-name ::1");
     let expected = TlsOptions {
         directory: Some("/d".into()),
         certificate: None,

@@ -76,16 +76,10 @@ impl ClientConnection {
 
 /// Returns the bytes of the replies that wait on a link.
 fn waiting(link: &Link) -> usize {
-    match link {
-        Link::Replies(replies) => replies.waiting.iter().map(Vec::len).sum(),
-        Link::Sender(_)
-        | Link::Receiver(_)
-        | Link::Waiting(_)
-        | Link::Coordinator(_)
-        | Link::Browser(_)
-        | Link::Requests(_)
-        | Link::Detached(_) => 0,
-    }
+    let Link::Replies(replies) = link else {
+        return 0;
+    };
+    replies.waiting.iter().map(Vec::len).sum()
 }
 
 /// Bytes read at once; small payloads are copied out of the block, so that it is reused.

@@ -123,16 +123,11 @@ pub(crate) struct Replies {
 impl Link {
     /// Returns whether it transports requests to `$cbs`, or their replies.
     pub(crate) fn is_cbs(&self) -> bool {
-        match self {
-            Self::Requests(requests) => matches!(requests.node, Node::Cbs),
-            Self::Replies(replies) => matches!(replies.node, Node::Cbs),
-            Self::Sender(_)
-            | Self::Receiver(_)
-            | Self::Waiting(_)
-            | Self::Coordinator(_)
-            | Self::Browser(_)
-            | Self::Detached(_) => false,
-        }
+        let (Self::Requests(Requests { node, .. }) | Self::Replies(Replies { node, .. })) = self
+        else {
+            return false;
+        };
+        matches!(node, Node::Cbs)
     }
 }
 
@@ -282,23 +277,18 @@ fn pop_due(links: &mut BTreeSet<(Duration, LinkId)>, now: Duration) -> Option<Li
 impl ClientConnection {
     /// Counts a transfer that waits for its outcome, before it is handled.
     pub(crate) fn count_arrival(&mut self, event: &Event) {
-        let (link, delivery, settled) = match event {
-            Event::Transfer(transfer) => (transfer.link, transfer.delivery, transfer.settled),
-            Event::TransferTooLarge {
-                link,
-                delivery,
-                settled,
-                ..
-            } => (*link, *delivery, *settled),
-            Event::Settle(_)
-            | Event::Sasl { .. }
-            | Event::Opened(_)
-            | Event::Attach { .. }
-            | Event::TransferDropped { .. }
-            | Event::Credit { .. }
-            | Event::Detached { .. }
-            | Event::Refused(_)
-            | Event::Closed { .. } => return,
+        let (link, delivery, settled) = if let Event::Transfer(transfer) = event {
+            (transfer.link, transfer.delivery, transfer.settled)
+        } else if let &Event::TransferTooLarge {
+            link,
+            delivery,
+            settled,
+            ..
+        } = event
+        {
+            (link, delivery, settled)
+        } else {
+            return;
         };
         self.record_delivery(link, delivery);
         if let Some(Link::Sender(sender)) = self.links.get_mut(link)

@@ -287,16 +287,12 @@ impl ClientConnection {
         reply_to: Option<&str>,
     ) -> Option<LinkId> {
         let candidates = || {
-            self.links.iter().filter_map(|(id, link)| match link {
-                Link::Replies(replies) if replies.node.is(&requests.node) => Some((id, replies)),
-                Link::Sender(_)
-                | Link::Coordinator(_)
-                | Link::Receiver(_)
-                | Link::Waiting(_)
-                | Link::Browser(_)
-                | Link::Requests(_)
-                | Link::Replies(_)
-                | Link::Detached(_) => None,
+            self.links.iter().filter_map(|(id, link)| {
+                let Link::Replies(replies) = link else {
+                    return None;
+                };
+                let is_on_node = replies.node.is(&requests.node);
+                is_on_node.then_some((id, replies))
             })
         };
         // The links of a pair have no more in common than their place among those of their session.

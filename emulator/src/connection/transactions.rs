@@ -336,21 +336,15 @@ impl ClientConnection {
         &self,
         session: SessionId,
     ) -> impl Iterator<Item = (LinkRole, &Arc<SharedEntity>)> {
-        self.links.values().filter_map(move |link| match link {
-            Link::Sender(sender) if sender.session == session => {
-                Some((LinkRole::Sender, &sender.entity))
-            }
-            Link::Receiver(receiver) if receiver.session == session => {
-                Some((LinkRole::Receiver, &receiver.entity))
-            }
-            Link::Sender(_)
-            | Link::Receiver(_)
-            | Link::Waiting(_)
-            | Link::Coordinator(_)
-            | Link::Browser(_)
-            | Link::Requests(_)
-            | Link::Replies(_)
-            | Link::Detached(_) => None,
+        self.links.values().filter_map(move |link| {
+            let (own, role, entity) = if let Link::Sender(sender) = link {
+                (sender.session, LinkRole::Sender, &sender.entity)
+            } else if let Link::Receiver(receiver) = link {
+                (receiver.session, LinkRole::Receiver, &receiver.entity)
+            } else {
+                return None;
+            };
+            (own == session).then_some((role, entity))
         })
     }
 }

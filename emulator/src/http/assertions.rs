@@ -19,7 +19,6 @@ use servicebus_assertions::{
 };
 use servicebus_broker::{self as broker, Entity, SequenceNumber, SubQueue};
 use servicebus_control_api::{AssertionResult, Counts, Event, Receiver, Session};
-use tokio::pin;
 use tokio::sync::Semaphore;
 use tokio::task::yield_now;
 use tokio::time::Instant;
@@ -81,15 +80,8 @@ fn is_served(shared: &Shared, namespace: &Arc<Namespace>) -> bool {
 
 /// Resolves when the namespace is removed.
 async fn ended(shared: &Shared, namespace: &Arc<Namespace>) {
-    loop {
-        let turn = namespace.turns.notified();
-        pin!(turn);
-        turn.as_mut().enable();
-        if !is_served(shared, namespace) {
-            return;
-        }
-        turn.await;
-    }
+    let is_gone = || !is_served(shared, namespace);
+    namespace.wait_in_turns(is_gone).await;
 }
 
 /// The view of a namespace for an assertion.

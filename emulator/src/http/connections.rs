@@ -29,17 +29,7 @@ struct Holders {
 
 pub(crate) async fn list(SelectedNamespace(namespace): SelectedNamespace) -> Json<Connections> {
     let alone = namespace.router.request_views().await;
-    let answered = async {
-        loop {
-            let turn = namespace.turns.notified();
-            tokio::pin!(turn);
-            turn.as_mut().enable();
-            if namespace.router.have_all_views() {
-                return;
-            }
-            turn.await;
-        }
-    };
+    let answered = namespace.wait_in_turns(|| namespace.router.have_all_views());
     // A connection without a view is left out.
     let _ = timeout(TIMEOUT, answered).await;
     let mut holders = HashMap::new();

@@ -1,4 +1,4 @@
-//! The description of the control API (OpenAPI 3.1), derived from its types: `control-api/src/openapi`.
+//! The description of the control API (OpenAPI 3.1): `openapi.json`, as `build.rs` writes it.
 //!
 //! The program contains it compressed by gzip, and sends it so to clients that accept that. A build for embedders compresses
 //! nothing.
@@ -10,7 +10,7 @@ use axum::response::{IntoResponse as _, Response};
 /// Answers with the description.
 #[cfg(not(feature = "cli"))]
 pub(crate) async fn show(_: HeaderMap) -> Response {
-    let description = include_str!("../../openapi.json");
+    let description = include_str!(concat!(env!("OUT_DIR"), "/openapi.json"));
     ([(CONTENT_TYPE, "application/json")], description).into_response()
 }
 

@@ -239,19 +239,10 @@ fn summarized(found: &InspectedMessage, locked_by: Option<String>) -> MessageSum
 }
 
 fn text(value: &Value<'_>) -> Option<String> {
-    match value {
-        Value::Text(text) => Some(text.to_string()),
-        Value::Null
-        | Value::Bool(_)
-        | Value::Signed(_)
-        | Value::Unsigned(_)
-        | Value::Float(_)
-        | Value::Instant(_)
-        | Value::Span(_)
-        | Value::Guid(_)
-        | Value::Binary(_)
-        | Value::Other(_) => None,
-    }
+    let Value::Text(text) = value else {
+        return None;
+    };
+    Some(text.to_string())
 }
 
 /// Returns the beginning of a body that is text.

@@ -190,19 +190,22 @@ impl Namespace {
     /// Waits until every connection has written the consequences of changed entities: a client that gets its response then
     /// finds its links detached, and settles nothing on them. Does not wait for clients that do not read.
     pub(crate) async fn changes_written(&self) {
-        let written = async {
-            loop {
-                let turn = self.turns.notified();
-                tokio::pin!(turn);
-                turn.as_mut().enable();
-                if self.router.following().is_empty() {
-                    return;
-                }
-                turn.await;
-            }
-        };
+        let written = self.wait_in_turns(|| self.router.following().is_empty());
         // The change is made even if the wait times out.
         let _ = timeout(TIMEOUT, written).await;
+    }
+
+    /// Waits for something that connections bring about in their turns.
+    pub(crate) async fn wait_in_turns(&self, has_happened: impl Fn() -> bool) {
+        loop {
+            let turn = self.turns.notified();
+            tokio::pin!(turn);
+            turn.as_mut().enable();
+            if has_happened() {
+                return;
+            }
+            turn.await;
+        }
     }
 
     /// Waits until the namespace is idle. Adds connections that were busy for too long to `late`, and does not wait for them
@@ -213,17 +216,7 @@ impl Namespace {
             busy.retain(|busy| !late.contains(busy));
             busy
         };
-        let idle = async {
-            loop {
-                let turn = self.turns.notified();
-                tokio::pin!(turn);
-                turn.as_mut().enable();
-                if busy().is_empty() {
-                    return;
-                }
-                turn.await;
-            }
-        };
+        let idle = self.wait_in_turns(|| busy().is_empty());
         if timeout(TIMEOUT, idle).await.is_err() {
             let busy = busy();
             tracing::warn!(

@@ -76,6 +76,11 @@ pub(crate) fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>
     }
 }
 
+/// Waits until something is the case.
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    eventually(what, || is_so().then_some(()));
+}
+
 #[track_caller]
 pub(crate) fn assert_contains(text: &str, part: &str) {
     assert!(text.contains(part), "{part:?} is not in {text:?}");

@@ -1,7 +1,5 @@
 //! The operations that can get faults, and the effects that they allow.
 
-#[cfg(feature = "schema")]
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::EffectKind;
@@ -12,7 +10,7 @@ macro_rules! operations {
         /// An operation of a client that can get a fault.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
-        #[cfg_attr(feature = "schema", derive(JsonSchema))]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[non_exhaustive]
         pub enum Operation {
             $($(#[$attribute])+ $operation,)+

@@ -26,8 +26,7 @@ use crate::memory::Memory;
 use crate::namespace::{Ids, Namespace};
 use crate::namespaces::{ConnectionOrigin, Namespaces, ServerAddress};
 use crate::options::Endpoints;
-use crate::resource_state::ResourceState;
-use crate::shared::{ConnectionOptions, Shared};
+use crate::shared::{ConnectionCounts, ConnectionOptions, Shared};
 use crate::tls::{Tls, TlsOptions};
 use crate::traces::Traces;
 
@@ -77,18 +76,19 @@ fn shared() -> Arc<Shared> {
     let place = ServerAddress::new("localhost", endpoints);
     let traces = Traces::default();
     let namespaces = Namespaces::new(real.clone(), Some(1), false, place, (None, false), traces);
-    Arc::new(Shared::new(
+    Arc::new(Shared {
         options,
         real,
         namespaces,
-        Listeners::new(Vec::new()),
-        Tls::new(TlsOptions::default(), None, Vec::new(), 0),
-        Memory::new(u64::MAX, u64::MAX),
-        ConnectionLimit::new(1),
-        Access::new(AccessOptions::default(), [], None),
-        Arc::new(ResourceState::default()),
-        None,
-    ))
+        listeners: Listeners::new(Vec::new()),
+        tls: Tls::new(TlsOptions::default(), None, Vec::new(), 0),
+        memory: Memory::new(u64::MAX, u64::MAX),
+        connection_limit: ConnectionLimit::new(1),
+        access: Access::new(AccessOptions::default(), [], None),
+        resources: Arc::default(),
+        activity: None,
+        counts: ConnectionCounts::default(),
+    })
 }
 
 /// The client's frames up to its session.

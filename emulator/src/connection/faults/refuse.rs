@@ -6,7 +6,7 @@ use servicebus_amqp::{Error, Event, LinkId, Outcome};
 use servicebus_broker::{SessionName, SubQueue};
 
 use super::delays::End;
-use crate::connection::links::{Link, Node};
+use crate::connection::links::Link;
 use crate::connection::peer::ClientConnection;
 use crate::faults::ErrorText;
 use crate::nodes::{Condition, Reply, Request, ServiceError};
@@ -20,34 +20,23 @@ impl ClientConnection {
         text: &ErrorText,
         now: Duration,
     ) {
-        match event {
-            Event::Transfer(transfer) => {
-                if let Some(Link::Requests(requests)) = self.links.get(transfer.link) {
-                    let requests = requests.clone();
-                    let reply = self.scripted_reply(status, text);
-                    self.on_request(&requests, transfer, now, Some(reply));
-                } else if !transfer.settled {
-                    let outcome = Outcome::from(self.scripted_error(text));
-                    self.answer(now, transfer.link, transfer.delivery, outcome);
-                }
-            }
-            Event::Settle(settlement) if !settlement.settled => {
+        if let Event::Transfer(transfer) = event {
+            if let Some(Link::Requests(requests)) = self.links.get(transfer.link) {
+                let requests = requests.clone();
+                let reply = self.scripted_reply(status, text);
+                self.on_request(&requests, transfer, now, Some(reply));
+            } else if !transfer.settled {
                 let outcome = Outcome::from(self.scripted_error(text));
-                self.settle_delivery(settlement.link, settlement.delivery, outcome);
+                self.answer(now, transfer.link, transfer.delivery, outcome);
             }
-            Event::Attach { link, .. } => {
-                let error = self.scripted_error(text);
-                self.engine.refuse_attach(*link, error);
-            }
-            Event::Settle(_)
-            | Event::Sasl { .. }
-            | Event::Opened(_)
-            | Event::TransferTooLarge { .. }
-            | Event::TransferDropped { .. }
-            | Event::Credit { .. }
-            | Event::Detached { .. }
-            | Event::Refused(_)
-            | Event::Closed { .. } => {}
+        } else if let Event::Settle(settlement) = event
+            && !settlement.settled
+        {
+            let outcome = Outcome::from(self.scripted_error(text));
+            self.settle_delivery(settlement.link, settlement.delivery, outcome);
+        } else if let Event::Attach { link, .. } = event {
+            let error = self.scripted_error(text);
+            self.engine.refuse_attach(*link, error);
         }
     }
 
@@ -97,21 +86,15 @@ impl ClientConnection {
     }
 
     fn late_refusal(&self, link: LinkId) -> Option<ServiceError> {
-        match self.links.get(link)? {
-            Link::Receiver(receiver) => {
-                Some(self.client.lock_gone(&receiver.entity, receiver.kind))
-            }
-            Link::Waiting(waiting) => Some(
-                self.client
-                    .lock_gone(&waiting.receiver.entity, SubQueue::Active),
-            ),
-            Link::Sender(_)
-            | Link::Coordinator(_)
-            | Link::Browser(_)
-            | Link::Requests(_)
-            | Link::Replies(_)
-            | Link::Detached(_) => None,
-        }
+        let link = self.links.get(link)?;
+        let (entity, kind) = if let Link::Receiver(receiver) = link {
+            (&receiver.entity, receiver.kind)
+        } else if let Link::Waiting(waiting) = link {
+            (&waiting.receiver.entity, SubQueue::Active)
+        } else {
+            return None;
+        };
+        Some(self.client.lock_gone(entity, kind))
     }
 
     pub(crate) fn close_with(&mut self, text: &ErrorText) {
@@ -154,17 +137,8 @@ impl ClientConnection {
             condition: "amqp:link:detach-forced".into(),
             description: "The link is force detached: the service is updated.".into(),
         };
-        let is_of_cbs = |link: &Link| match link {
-            Link::Requests(requests) => matches!(requests.node, Node::Cbs),
-            Link::Replies(replies) => matches!(replies.node, Node::Cbs),
-            Link::Detached(_) => true,
-            Link::Sender(_)
-            | Link::Receiver(_)
-            | Link::Waiting(_)
-            | Link::Browser(_)
-            | Link::Coordinator(_) => false,
-        };
-        let links = self.links.iter().filter(|(_, link)| !is_of_cbs(link));
+        let stays = |link: &Link| link.is_cbs() || matches!(link, Link::Detached(_));
+        let links = self.links.iter().filter(|(_, link)| !stays(link));
         let links: Vec<LinkId> = links.map(|(id, _)| id).collect();
         for link in links {
             self.detach_with(Some(link), &text);

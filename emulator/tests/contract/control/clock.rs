@@ -245,9 +245,7 @@ fn deadlines_in_real_time_need_no_advance() {
     let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
     let start = Instant::now();
     peer.send(&sender, &Message::new("m").ttl(50));
-    eventually("the end of a short life", || {
-        (bus.http.held("q") == (0, 0)).then_some(())
-    });
+    until("the end of a short life", || bus.http.held("q") == (0, 0));
     // Both ends of the life are whole milliseconds.
     assert!(start.elapsed().as_millis() >= 49);
     freeze(&bus);
@@ -257,9 +255,7 @@ fn deadlines_in_real_time_need_no_advance() {
         assert_eq!(bus.http.held("q"), (1, 0), "time stands still");
     }
     resume(&bus);
-    eventually("time that flows again", || {
-        (bus.http.held("q") == (0, 0)).then_some(())
-    });
+    until("time that flows again", || bus.http.held("q") == (0, 0));
 }
 
 #[test]
@@ -392,7 +388,7 @@ fn a_connection_is_dropped_a_minute_after_a_lost_reply() {
     let due = || bus.http.get("~/due").ok()["due"].clone();
     assert_ne!(due(), json!([]), "the connection is to drop");
     peer.close();
-    eventually("nothing is due", || (due() == json!([])).then_some(()));
+    until("nothing is due", || due() == json!([]));
     let hold = format!("~/clock/hold/{}", hold["id"]);
     assert_eq!(bus.http.delete(&hold).status, 204);
     let (mut peer, sender) = bus.sender("q");

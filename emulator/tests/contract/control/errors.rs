@@ -20,10 +20,8 @@ fn an_unknown_route_or_method_is_named() {
     ] {
         let answer = bus.http.get(path);
         let message = answer.error_with(404, "not-found");
-        assert!(
-            message.contains(path) && message.contains("/$emulator/v1"),
-            "{message}"
-        );
+        assert_contains(message, path);
+        assert_contains(message, "/$emulator/v1");
     }
     for (method, path) in [
         ("GET", ADVANCE),
@@ -33,10 +31,8 @@ fn an_unknown_route_or_method_is_named() {
     ] {
         let answer = bus.http.request(method, path, None);
         let message = answer.error_with(405, "method-not-allowed");
-        assert!(
-            message.contains(method) && message.contains(path),
-            "{message}"
-        );
+        assert_contains(message, method);
+        assert_contains(message, path);
     }
 }
 

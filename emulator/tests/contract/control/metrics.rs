@@ -19,8 +19,7 @@ fn messages_and_events_are_counted_by_entity_and_namespace() {
         peer.send(&sender, &Message::new(id));
     }
     let receiver = peer.receiver("q");
-    let first = peer.receive_one(&receiver);
-    peer.complete(&first);
+    peer.complete_one(&receiver);
     let second = peer.receive_one(&receiver);
     peer.settle(&second, dead_lettered("broken", ""));
     peer.settle_down();
@@ -67,8 +66,7 @@ fn metrics_count_requests_by_result() {
     assert!(refused.is_err_and(|refusal| refusal.condition == "com.microsoft:server-busy"));
     peer.send(&sender, &Message::new("b"));
     let receiver = peer.receiver("q");
-    let received = peer.receive_one(&receiver);
-    peer.complete(&received);
+    peer.complete_one(&receiver);
     peer.settle_down();
     let metrics = text(&bus, "/metrics", "");
     let q = r#"namespace="sbemulatorns",entity="q",kind="queue""#;

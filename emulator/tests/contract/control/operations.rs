@@ -25,8 +25,7 @@ fn work(bus: &Bus) {
     let mut peer = bus.client_as(&Open::named("worker-1"));
     let (sender, receiver) = (peer.sender("q"), peer.receiver("q"));
     peer.send(&sender, &Message::new("a").property(10, text("s")));
-    let delivery = peer.receive_one(&receiver);
-    peer.complete(&delivery);
+    peer.complete_one(&receiver);
     peer.settle_down();
 }
 
@@ -120,8 +119,7 @@ fn a_fault_narrowed_to_one_operation_affects_only_that() {
     for id in ["a", "b"] {
         peer.send(&sender, &Message::new(id));
     }
-    let first = peer.receive_one(&receiver);
-    peer.complete(&first);
+    peer.complete_one(&receiver);
     let second = peer.receive_one(&receiver);
     peer.settle(&second, abandoned());
     let again = peer.receive_one(&receiver);

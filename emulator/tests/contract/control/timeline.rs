@@ -369,8 +369,7 @@ fn the_timeline_is_read_in_pages_by_position() {
 fn an_event_of_a_page_has_the_id_of_an_earlier_message() {
     let (bus, mut peer, sender, receiver) = Bus::with_queues(&["q"]).with_links("q");
     peer.send(&sender, &Message::new("a"));
-    let delivery = peer.receive_one(&receiver);
-    peer.complete(&delivery);
+    peer.complete_one(&receiver);
     peer.settle_down();
     let events = bus.http.events("?after=2&limit=1");
     assert_eq!(events[0]["kind"], "completed");

@@ -160,8 +160,7 @@ fn topics_and_subscriptions_can_be_created_and_deleted_in_use() {
     let (mut peer, sender) = bus.sender("new");
     let receiver = peer.receiver("new/Subscriptions/s");
     peer.send(&sender, &Message::new("m"));
-    let delivery = peer.receive_one(&receiver);
-    peer.complete(&delivery);
+    peer.complete_one(&receiver);
     assert_eq!(bus.http.delete(path).status, 204);
     assert_eq!(
         peer.detached(&receiver).refusal(2).condition,

@@ -76,8 +76,8 @@ fn volatile_subscriptions_are_deleted_with_their_last_consumer() {
     ));
     assert_eq!(bus.subscriptions_of("t").len(), 3);
     drop(other);
-    eventually("the volatile ones go", || {
-        (bus.subscriptions_of("t") == ["a$c$D"]).then_some(())
+    until("the volatile ones go", || {
+        bus.subscriptions_of("t") == ["a$c$D"]
     });
 }
 

@@ -105,8 +105,7 @@ fn additional_tls_names_are_certified_by_a_ca_of_the_run() {
         let stream = Stream::secured(process.address("amqps"), name, &kept);
         assert_eq!(stream.is_ok(), is_believed, "{name}");
     }
-    process.signal("TERM");
-    let log = process.ended().stderr;
+    let log = process.ended_by("TERM").stderr;
     assert_contains(&log, &format!("let it trust {file}"));
     assert!(!PathBuf::from(&file).exists(), "{file}");
     assert!(!trust_store.exists(), "{}", trust_store.display());
@@ -129,8 +128,7 @@ fn an_unconstrained_ca_in_the_tls_directory_is_replaced() {
     let kept = fs::read_to_string(&file).expect("it can be read");
     Stream::secured(process.address("amqps"), "localhost", &kept).expect("the new one");
     assert!(Stream::secured(process.address("amqps"), "localhost", &old).is_err());
-    process.signal("TERM");
-    let log = process.ended().stderr;
+    let log = process.ended_by("TERM").stderr;
     let expected =
         format!("the certificate authority in {file} could vouch for any name and is replaced");
     assert_eq!(log.matches(&expected).count(), 1, "{log}");
@@ -182,10 +180,8 @@ fn an_unusable_tls_directory_is_named() {
     let file = TemporaryFile::new("a file");
     let below = format!("{}/below", file.path());
     let log = failure(1, &[&FREE_PORTS[..], &["--tls-directory", &below]].concat());
-    assert!(
-        log.contains(&below) && log.contains("--tls-directory"),
-        "{log}"
-    );
+    assert_contains(&log, &below);
+    assert_contains(&log, "--tls-directory");
     // Without a cache directory of the user TLS still works.
     let variables = [("XDG_CACHE_HOME", below.as_str())];
     let process = Process::start_with(&FREE_PORTS, &variables);

@@ -28,8 +28,7 @@ fn an_unknown_protocol_closes_the_connection_with_one_log_line() {
             .expect("it can be written");
         Peer::over(inside).read_to_end();
     }
-    process.signal("TERM");
-    let ended = process.ended();
+    let ended = process.ended_by("TERM");
     assert_eq!(ended.code, Some(0));
     let logged = |text: &str| ended.stderr.matches(text).count();
     assert_eq!(
@@ -76,8 +75,7 @@ fn a_protocol_violation_is_logged_once() {
     // A client that just disconnects has done nothing wrong.
     drop(Stream::plain(listener).upgraded("/$servicebus/websocket", Some("amqp")));
     drop(Stream::secured(listener, "localhost", &ca));
-    process.signal("TERM");
-    let log = process.ended().stderr;
+    let log = process.ended_by("TERM").stderr;
     // The first may come before the handshake is over for both.
     assert!(log.matches("violated the protocol").count() >= 2, "{log}");
     assert_eq!(log.lines().count(), 3, "{log}");

@@ -49,8 +49,7 @@ fn a_client_that_does_not_trust_the_ca_is_logged() {
         .as_str()
         .expect("a file")
         .to_owned();
-    process.signal("TERM");
-    let log = process.ended().stderr;
+    let log = process.ended_by("TERM").stderr;
     assert_eq!(
         log.matches("does not trust the emulator").count(),
         1,

@@ -58,10 +58,8 @@ fn o51_a_websocket_at_another_path_is_refused() {
         let answer = String::from_utf8_lossy(&answer[..read]).into_owned();
         assert_starts_with(&answer, "HTTP/1.1 404 ");
         let expected = format!("There is no WebSocket at {path}; ");
-        assert!(
-            answer.contains(&expected) && answer.contains(PATH),
-            "{answer}"
-        );
+        assert_contains(&answer, &expected);
+        assert_contains(&answer, PATH);
     }
 }
 

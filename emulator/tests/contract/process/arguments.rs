@@ -22,10 +22,8 @@ fn invalid_arguments_exit_with_code_2_and_a_hint() {
         &["--host"],
     ] {
         let text = failure(2, arguments);
-        assert!(
-            text.contains("error: ") && text.contains("--help"),
-            "{text}"
-        );
+        assert_contains(&text, "error: ");
+        assert_contains(&text, "--help");
     }
     assert_contains(&failure(2, &["--amqp-prot", "1"]), "'--amqp-port'");
 }
@@ -184,8 +182,7 @@ fn the_control_token_is_never_printed() {
                    Authorization: Bearer S3cret-token\r\n\r\n";
     assert_eq!(process.http().raw(request.as_bytes()).status, 200);
     let ready = process.ready.to_string();
-    process.signal("TERM");
-    let ended = process.ended();
+    let ended = process.ended_by("TERM");
     assert_contains(
         &ended.stderr,
         "the control API accepts clients outside loopback with the control token",
@@ -201,8 +198,7 @@ fn the_start_logs_that_the_control_api_is_loopback_only() {
         let arguments = ["--host", host, "--amqp-port", "0", "--http-port", "0"];
         let process = Process::start_with(&arguments, &[]);
         assert_eq!(process.ready["control_api"], "loopback");
-        process.signal("TERM");
-        let ended = process.ended();
+        let ended = process.ended_by("TERM");
         assert_eq!(
             ended.stderr.contains("--control-token"),
             is_said,
@@ -220,8 +216,7 @@ fn the_log_goes_to_standard_error_with_the_given_filter() {
         let mut peer = process.client();
         peer.refused(&Attach::sender("nowhere"));
         peer.close();
-        process.signal("INT");
-        let ended = process.ended();
+        let ended = process.ended_by("INT");
         assert_eq!(
             ended.stderr.contains("amqp:not-found"),
             logged,

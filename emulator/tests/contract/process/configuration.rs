@@ -158,8 +158,7 @@ fn unsigned_tokens_beside_a_limited_key_are_warned_of() {
         let arguments = [&FREE_PORTS[..], &["--config", file.path()]].concat();
         let process = Process::start_with(&arguments, &[("SERVICEBUS_EMULATOR_LOG", "info")]);
         let warnings = process.ready["namespaces"][0]["warnings"].to_string();
-        process.signal("TERM");
-        let ended = process.ended();
+        let ended = process.ended_by("TERM");
         for output in [warnings, ended.stderr] {
             let names_both = output.contains("reader") && output.contains("Listen");
             assert_eq!(names_both, is_warned, "{output}");

@@ -51,8 +51,7 @@ impl DataDirectory for Directory {
 
 /// Kills a process, the closest to a power failure that a process allows.
 pub(super) fn kill(process: Process) {
-    process.signal("KILL");
-    assert_eq!(process.ended().code, None);
+    assert_eq!(process.ended_by("KILL").code, None);
 }
 
 fn messages(process: &Process, entity: &str) -> Vec<(String, String, u64)> {
@@ -69,10 +68,14 @@ fn messages(process: &Process, entity: &str) -> Vec<(String, String, u64)> {
     all.into_iter().map(summary).collect()
 }
 
-fn as_told(all: &[(&str, &str, u64)]) -> Vec<(String, String, u64)> {
-    let all = all.iter();
-    all.map(|&(id, state, count)| (id.to_owned(), state.to_owned(), count))
-        .collect()
+/// Asserts which messages an entity has, each with its state and the number of its deliveries.
+#[track_caller]
+fn assert_messages(process: &Process, entity: &str, expected: &[(&str, &str, u64)]) {
+    let found = messages(process, entity);
+    let found = found
+        .iter()
+        .map(|(id, state, count)| (&**id, &**state, *count));
+    assert_eq!(Vec::from_iter(found), expected, "{entity}");
 }
 
 #[test]
@@ -101,9 +104,12 @@ fn messages_survive_a_kill_and_locked_ones_count_a_delivery() {
         ("left", "active", 0),
         ("scheduled", "scheduled", 0),
     ];
-    assert_eq!(messages(&process, "queue.1"), as_told(&expected));
-    let dead = messages(&process, "queue.1/$deadletterqueue");
-    assert_eq!(dead, as_told(&[("dead", "active", 0)]));
+    assert_messages(&process, "queue.1", &expected);
+    assert_messages(
+        &process,
+        "queue.1/$deadletterqueue",
+        &[("dead", "active", 0)],
+    );
     let mut peer = process.client();
     let receiver = peer.receiver("queue.1");
     let first = peer.receive_one(&receiver);
@@ -128,13 +134,9 @@ fn messages_survive_a_regular_stop() {
     assert_eq!(process.http().get("/health").ok()["disk"], "available");
     let mut peer = process.client();
     peer.send_to("queue.1", &Message::new("a"));
-    process.signal("TERM");
-    assert_eq!(process.ended().code, Some(0));
+    assert_eq!(process.ended_by("TERM").code, Some(0));
     let process = directory.start();
-    assert_eq!(
-        messages(&process, "queue.1"),
-        as_told(&[("a", "active", 0)])
-    );
+    assert_messages(&process, "queue.1", &[("a", "active", 0)]);
 }
 
 /// Bytes that neither memory nor the database has are in the journal.
@@ -181,8 +183,8 @@ fn rules_of_subscriptions_survive_a_kill() {
 
     let process = directory.start_with(&file);
     for subscription in ["high", "all"] {
-        let held = messages(&process, &format!("t/Subscriptions/{subscription}"));
-        assert_eq!(held, as_told(&[("m", "active", 0)]), "{subscription}");
+        let address = format!("t/Subscriptions/{subscription}");
+        assert_messages(&process, &address, &[("m", "active", 0)]);
     }
     assert_eq!(process.http().post(path, &body).status, 201);
     let held = messages(&process, "t/Subscriptions/high");
@@ -280,7 +282,7 @@ fn a_changed_declaration_updates_entities_or_is_refused() {
     let process = directory.start_with(&with(r#""MaxDeliveryCount":5"#));
     let queue = process.http().queue("GET", "q", None).ok();
     assert_eq!(queue["properties"]["MaxDeliveryCount"], 5, "{queue}");
-    assert_eq!(messages(&process, "q"), as_told(&[("a", "active", 0)]));
+    assert_messages(&process, "q", &[("a", "active", 0)]);
     kill(process);
     let text = directory.refusal(Some(&with(r#""RequiresSession":true"#)));
     assert_contains(
@@ -313,7 +315,7 @@ fn a_stored_entity_that_a_lower_tier_does_not_allow_is_reported_or_changed() {
     );
     assert_contains(&text, "MaxMessageSizeInKilobytes is 2048; allowed: none");
     let process = directory.start_with(&with("standard", ("q", "")));
-    assert_eq!(messages(&process, "q"), as_told(&[("a", "active", 0)]));
+    assert_messages(&process, "q", &[("a", "active", 0)]);
 }
 
 #[test]
@@ -346,8 +348,7 @@ fn an_unusable_data_directory_is_reported() {
     let process = directory.start();
     assert_contains(&directory.refusal(None), "is in use by another process");
     process.client().send_to("queue.1", &Message::new("a"));
-    process.signal("TERM");
-    assert_eq!(process.ended().code, Some(0));
+    assert_eq!(process.ended_by("TERM").code, Some(0));
 
     let mark = directory.file("FORMAT");
     let written = fs::read_to_string(&mark).expect("it is there");

@@ -56,8 +56,7 @@ fn unresponsive_clients_delay_a_stop_by_seconds_at_most() {
     let silent = Peer::connect(process.amqp());
     let open = process.client();
     let start = std::time::Instant::now();
-    process.signal("TERM");
-    let ended = process.ended();
+    let ended = process.ended_by("TERM");
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     // The emulator gives them two seconds here, and twenty to a client that has not come to the end of a handshake.
     assert!(start.elapsed().as_secs() < 18);

@@ -108,8 +108,7 @@ fn traced(id: &str, name: &str, flags: &str) -> Message {
 fn complete(peer: &mut Peer, message: &Message) {
     peer.send_to("queue.1", message);
     let receiver = peer.receiver("queue.1");
-    let delivery = peer.receive_one(&receiver);
-    peer.complete(&delivery);
+    peer.complete_one(&receiver);
     peer.detach(&receiver);
     peer.settle_down();
 }
@@ -135,6 +134,12 @@ fn shape(spans: &[Span]) -> Vec<(&str, String, &str)> {
         .iter()
         .map(|span| (span.name.as_str(), outcome(span), above(spans, span)));
     shape.collect()
+}
+
+fn assert_shape(spans: &[Span], expected: &[(&str, &str, &str)]) {
+    let expected = expected.iter();
+    let expected = expected.map(|(name, outcome, above)| (*name, (*outcome).to_owned(), *above));
+    assert_eq!(shape(spans), Vec::from_iter(expected));
 }
 
 fn above<'s>(spans: &'s [Span], span: &Span) -> &'s str {
@@ -170,8 +175,7 @@ fn a_message_is_traced_until_its_dead_letter_is_completed() {
     peer.settle(&second, dead_lettered("Rejected", "no such order"));
     peer.settle_down();
     let dead = peer.receiver("queue.1/$deadletterqueue");
-    let third = peer.receive_one(&dead);
-    peer.complete(&third);
+    peer.complete_one(&dead);
     peer.settle_down();
     let spans = collector.wait_for(5);
     let (queue, letters) = ("queued queue.1", "queued queue.1/$DeadLetterQueue");
@@ -182,8 +186,7 @@ fn a_message_is_traced_until_its_dead_letter_is_completed() {
         ("locked queue.1/$DeadLetterQueue", "completed", letters),
         (letters, "completed", queue),
     ];
-    let expected = expected.map(|(name, outcome, above)| (name, outcome.to_owned(), above));
-    assert_eq!(shape(&spans), expected);
+    assert_shape(&spans, &expected);
     for span in &spans {
         assert_eq!(hexadecimal(&span.trace_id), TRACE);
         assert!(span.start_time_unix_nano <= span.end_time_unix_nano);
@@ -227,8 +230,7 @@ fn a_publication_and_the_queueing_in_subscriptions_are_traced() {
     peer.send_to("t", &traced("m-1", "Diagnostic-Id", "01"));
     for address in ["t/Subscriptions/a", "t/Subscriptions/b"] {
         let receiver = peer.receiver(address);
-        let delivery = peer.receive_one(&receiver);
-        peer.complete(&delivery);
+        peer.complete_one(&receiver);
     }
     peer.settle_down();
     let spans = collector.wait_for(5);
@@ -257,8 +259,7 @@ fn a_scheduled_message_has_a_span_until_its_activation() {
         ("locked queue.1", "completed", "queued queue.1"),
         ("queued queue.1", "completed", "sender"),
     ];
-    let expected = expected.map(|(name, outcome, above)| (name, outcome.to_owned(), above));
-    assert_eq!(shape(&spans), expected);
+    assert_shape(&spans, &expected);
 }
 
 #[test]
@@ -282,8 +283,7 @@ fn a_forwarded_message_has_a_span_in_each_queue() {
         ("locked second", "completed", "queued second"),
         ("queued second", "completed", "sender"),
     ];
-    let expected = expected.map(|(name, outcome, above)| (name, outcome.to_owned(), above));
-    assert_eq!(shape(&spans), expected);
+    assert_shape(&spans, &expected);
 }
 
 #[test]
@@ -310,8 +310,7 @@ fn a_commit_begins_and_ends_spans() {
         assert!(collector.spans().is_empty(), "nothing has happened yet");
         assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
     }
-    let second = peer.receive_one(&receiver);
-    peer.complete(&second);
+    peer.complete_one(&receiver);
     peer.settle_down();
     let spans = collector.wait_for(4);
     let exported = spans.iter().map(|span| {
@@ -344,8 +343,8 @@ fn spans_are_sent_again_after_a_retryable_error() {
     let collector = Collector::start(&[503]);
     let process = start(&collector.endpoint(), &[DELAY]);
     complete(&mut process.client(), &Message::new("m"));
-    eventually("the second attempt", || {
-        (metric(&process, "servicebus_spans_exported_total ") == 2).then_some(())
+    until("the second attempt", || {
+        metric(&process, "servicebus_spans_exported_total ") == 2
     });
     assert_eq!(metric(&process, "servicebus_spans_dropped_total "), 0);
     assert_eq!(metric(&process, "servicebus_traced_messages "), 0);
@@ -359,12 +358,11 @@ fn a_collector_that_refuses_all_spans_is_logged_once() {
     let process = start(&collector.endpoint(), &[DELAY]);
     for dropped in [2, 4, 6] {
         complete(&mut process.client(), &Message::new("m"));
-        eventually("the refusal", || {
-            (metric(&process, "servicebus_spans_dropped_total ") == dropped).then_some(())
+        until("the refusal", || {
+            metric(&process, "servicebus_spans_dropped_total ") == dropped
         });
     }
-    process.signal("TERM");
-    let logged = process.ended().stderr;
+    let logged = process.ended_by("TERM").stderr;
     let exported: Vec<_> = logged
         .lines()
         .filter(|line| line.contains("spans"))
@@ -388,8 +386,7 @@ fn a_missing_collector_delays_neither_messages_nor_the_stop() {
         complete(&mut peer, &Message::new("m"));
     }
     let start = std::time::Instant::now();
-    process.signal("TERM");
-    assert_eq!(process.ended().code, Some(0));
+    assert_eq!(process.ended_by("TERM").code, Some(0));
     // Two seconds for clients, two for the collector, whose response may take ten.
     assert!(start.elapsed().as_secs() < 10);
 }
@@ -403,8 +400,7 @@ fn pending_spans_are_sent_before_the_exit() {
     );
     complete(&mut process.client(), &Message::new("m"));
     assert!(collector.spans().is_empty());
-    process.signal("TERM");
-    let ended = process.ended();
+    let ended = process.ended_by("TERM");
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
     collector.wait_for(2);
 }
@@ -413,8 +409,7 @@ fn pending_spans_are_sent_before_the_exit() {
 fn an_invalid_tracing_variable_does_not_prevent_the_start() {
     let process = start("https://localhost:4318", &[]);
     complete(&mut process.client(), &Message::new("m"));
-    process.signal("TERM");
-    let ended = process.ended();
+    let ended = process.ended_by("TERM");
     assert_eq!(ended.code, Some(0));
     assert_contains(
         &ended.stderr,

@@ -35,9 +35,7 @@ fn canary_with(options: Options) -> Bus {
 type End = (fn(&Bus), u16, &'static str);
 
 fn until_somebody_waits(bus: &Bus) {
-    eventually("a request that waits", || {
-        (bus.http.held("q") == (0, 1)).then_some(())
-    });
+    until("a request that waits", || bus.http.held("q") == (0, 1));
 }
 
 #[test]
@@ -145,13 +143,9 @@ fn a_receive_request_ends_with_its_client_whatever_is_unread() {
             .as_bytes(),
         );
         let receivers = || bus.http.get("~/receivers?entity=q").ok()["receivers"].clone();
-        eventually("a request that waits", || {
-            (receivers() != json!([])).then_some(())
-        });
+        until("a request that waits", || receivers() != json!([]));
         drop(waiting);
-        eventually("the end of the request", || {
-            (receivers() == json!([])).then_some(())
-        });
+        until("the end of the request", || receivers() == json!([]));
         rest.send("q", &[], "hello");
         assert_eq!(rest.take("q").text(), "hello", "{headers:?} {unread:?}");
     }
@@ -267,9 +261,7 @@ fn the_number_of_receive_requests_waiting_at_an_entity_is_limited() {
     assert_eq!(rest.peek_lock("target").status, 204, "another entity");
     rest.send("q", &[], "hello");
     assert_eq!(waiting.answer().text(), "hello");
-    eventually("room for another", || {
-        (rest.take("q").status == 204).then_some(())
-    });
+    until("room for another", || rest.take("q").status == 204);
 }
 
 #[test]
@@ -289,9 +281,7 @@ fn an_advance_does_not_wait_for_receive_requests() {
         rest.send("q", &[], "x");
     }
     bus.http.advance(1.0);
-    eventually("ten locks", || {
-        (bus.http.counts("q")["locked"] == 10).then_some(())
-    });
+    until("ten locks", || bus.http.counts("q")["locked"] == 10);
     let settled = bus.http.post("~/settled", &json!({"within": 0.1}));
     assert_eq!(settled.status, 408, "the locks of the ten: {settled:?}");
     for request in waiting {

@@ -61,13 +61,8 @@ impl Http {
             Some(path) => format!("{NAMESPACE}{path}"),
             None => path.to_owned(),
         };
-        let mut head =
-            format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
-        for (name, value) in headers {
-            head += &format!("{name}: {value}\r\n");
-        }
-        head += &format!("Content-Length: {}\r\n\r\n", body.len());
-        self.raw(&[head.as_bytes(), body].concat())
+        let headers = [&[("Host", "localhost")], headers].concat();
+        self.raw(&request(method, &path, &headers, body))
     }
 
     /// Sends these bytes and reads the response.
@@ -155,6 +150,16 @@ impl Http {
             .expect("events are an array")
             .clone()
     }
+}
+
+/// A request that ends its connection, with these headers.
+pub(crate) fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+    let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+    for (name, value) in headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    head += &format!("Content-Length: {}\r\n\r\n", body.len());
+    [head.as_bytes(), body].concat()
 }
 
 /// These members of an object, as an array.

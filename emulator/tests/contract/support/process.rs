@@ -15,14 +15,7 @@ use super::{TIMEOUT, eventually};
 const BINARY: &str = env!("CARGO_BIN_EXE_servicebus-emulator");
 
 /// The arguments for free ports of 127.0.0.1.
-pub(crate) const FREE_PORTS: [&str; 6] = [
-    "--host",
-    "127.0.0.1",
-    "--amqp-port",
-    "0",
-    "--http-port",
-    "0",
-];
+pub(crate) const FREE_PORTS: [&str; 3] = ["--host=127.0.0.1", "--amqp-port=0", "--http-port=0"];
 
 /// A running emulator; killed when dropped.
 #[derive(Debug)]
@@ -137,6 +130,12 @@ impl Process {
 
     pub(crate) fn close_stdin(&mut self) {
         self.stdin = None;
+    }
+
+    /// Sends a signal by its name, and waits until the process has ended.
+    pub(crate) fn ended_by(self, signal: &str) -> Ended {
+        self.signal(signal);
+        self.ended()
     }
 
     /// Waits until the process has ended by itself.

@@ -171,6 +171,13 @@ impl Peer {
         answer.field(4).clone()
     }
 
+    /// Receives the next message and completes it.
+    #[track_caller]
+    pub(crate) fn complete_one(&mut self, link: &Link) {
+        let delivery = self.receive_one(link);
+        self.complete(&delivery);
+    }
+
     pub(crate) fn complete(&mut self, delivery: &Delivery) {
         assert_eq!(self.settle(delivery, accepted()), accepted());
     }

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use serde_json::Value;
 use servicebus_emulator::auth::{Key, sas};
 
-use super::http::{Http, read_response};
+use super::http::{Http, read_response, request};
 use super::{Bus, Response, in_an_hour};
 
 /// Where the data plane is, and the token that is shown there.
@@ -95,18 +95,12 @@ impl Rest {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> Pending {
-        let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+        let mut all = Vec::from_iter(self.token.as_deref().map(|token| ("Authorization", token)));
         if !headers.iter().any(|(name, _)| *name == "Host") {
-            head += "Host: localhost\r\n";
+            all.push(("Host", "localhost"));
         }
-        if let Some(token) = &self.token {
-            head += &format!("Authorization: {token}\r\n");
-        }
-        for (name, value) in headers {
-            head += &format!("{name}: {value}\r\n");
-        }
-        head += &format!("Content-Length: {}\r\n\r\n", body.len());
-        self.begin_raw(&[head.as_bytes(), body].concat())
+        all.extend(headers);
+        self.begin_raw(&request(method, path, &all, body))
     }
 
     /// The same with the bytes of a whole request, or of a part of it.

@@ -66,6 +66,13 @@ impl Peer {
         self.discharge(coordinator, transaction, false)
     }
 
+    /// Commits a transaction, which must be refused.
+    #[track_caller]
+    pub(crate) fn commit_in_vain(&mut self, coordinator: &Link, id: &[u8]) -> ServiceError {
+        let committed = self.commit(coordinator, id);
+        committed.expect_err("the commit is refused")
+    }
+
     pub(crate) fn roll_back(&mut self, coordinator: &Link, transaction: &[u8]) {
         let rolled_back = self.discharge(coordinator, transaction, true);
         assert_eq!(rolled_back, Ok(()));

@@ -129,11 +129,10 @@ fn unread_pongs_before_a_token_are_limited() {
             break;
         }
     }
-    eventually("the end", || closed(&process.http()).then_some(()));
+    until("the end", || closed(&process.http()));
     drop(socket);
     held(&process.http(), "nothing", |held| held == 0);
-    process.signal("TERM");
-    let log = process.ended().stderr;
+    let log = process.ended_by("TERM").stderr;
     let logged = log.matches("the limit until a token is accepted is 1048576.");
     assert_eq!(logged.count(), 1, "{log}");
 }

@@ -89,9 +89,7 @@ fn an_advance_ends_with_the_client_that_asked_for_it() {
         (clock["frozen"] == true).then_some(())
     });
     drop(asking);
-    eventually("the advance to end", || {
-        (clock()["frozen"] == false).then_some(())
-    });
+    until("the advance to end", || clock()["frozen"] == false);
     let came = clock()["offset_seconds"].as_f64().expect("a number");
     assert!(came < offset, "it went on alone: {came} of {offset} s");
     bus.http.advance(1.0);

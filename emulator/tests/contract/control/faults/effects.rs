@@ -148,7 +148,7 @@ fn a_postponed_send_is_dropped_with_its_connection() {
     let id = bus.script(&json!({"operation": "send", "effect": "postpone"}));
     let (mut peer, sender) = bus.sender("q");
     peer.transfer(&sender, 0, false, &Message::new("a").encode());
-    eventually("it waits", || (hits(&bus, &id) == 1).then_some(()));
+    until("it waits", || hits(&bus, &id) == 1);
     peer.close();
     eventually("nothing waits", || {
         let released = bus.http.post(RELEASE, &json!({})).ok();
@@ -312,9 +312,7 @@ fn a_delayed_http_request_waits_for_the_clock() {
     let fault = json!({"operation": "http", "effect": {"delay": {"seconds": 30}}});
     let id = bus.script(&fault);
     let pending = bus.rest().begin("POST", "/q/messages", &[], b"hello");
-    eventually("the request is seen", || {
-        (hits(&bus, &id) == 1).then_some(())
-    });
+    until("the request is seen", || hits(&bus, &id) == 1);
     assert_eq!(bus.http.held("q"), (0, 0));
     let within = json!({"within": 0.1});
     let settled = bus.http.post("~/settled", &within);
@@ -330,13 +328,9 @@ fn the_deadline_of_a_delayed_http_request_ends_with_its_client() {
     let bus = Bus::with_queues(&["q"]);
     let id = bus.script(&json!({"operation": "http", "effect": {"delay": {"seconds": 30}}}));
     let pending = bus.rest().begin("DELETE", "/q/messages/head", &[], b"");
-    eventually("the request is seen", || {
-        (hits(&bus, &id) == 1).then_some(())
-    });
+    until("the request is seen", || hits(&bus, &id) == 1);
     let due = || bus.http.get("~/due").ok()["due"].clone();
-    eventually("its deadline", || {
-        (due()[0]["kind"] == "fault-delay").then_some(())
-    });
+    until("its deadline", || due()[0]["kind"] == "fault-delay");
     drop(pending);
-    eventually("nothing due", || (due() == json!([])).then_some(()));
+    until("nothing due", || due() == json!([]));
 }

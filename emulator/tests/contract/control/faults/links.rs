@@ -216,9 +216,7 @@ fn a_delayed_open_is_answered_when_the_clock_advances() {
     peer.write(AMQP_HEADER);
     peer.read_header();
     peer.frame(0, OPEN, &[text("patient")]);
-    eventually("the connection is seen", || {
-        (hits(&bus, &id) == 1).then_some(())
-    });
+    until("the connection is seen", || hits(&bus, &id) == 1);
     bus.http.advance(30.0);
     peer.expect(OPEN);
 }

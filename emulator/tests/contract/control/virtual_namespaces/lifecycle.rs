@@ -182,9 +182,7 @@ fn a_waiting_request_ends_with_its_namespace() {
     assert_eq!(active(&bus, "second", "q"), 1, "no receiver waits yet");
     let rest = bus.rest_with(Some(&made.token()));
     let waiting = rest.begin("DELETE", "/q/messages/head?timeout=60", &[], b"");
-    eventually("a request that waits", || {
-        (active(&bus, "second", "q") == 0).then_some(())
-    });
+    until("a request that waits", || active(&bus, "second", "q") == 0);
     assert_eq!(remove(&bus, "second").status, 204);
     waiting.answer().refusal(410);
 }

@@ -136,10 +136,8 @@ fn the_last_namespace_cannot_be_removed() {
     assert_contains(message, "\"sbemulatorns\" is the last namespace");
     let answer = remove(&bus, "nobody");
     let message = answer.error_with(404, "not-found");
-    assert!(
-        message.contains("\"nobody\"") && message.contains("sbemulatorns"),
-        "{message}"
-    );
+    assert_contains(message, "\"nobody\"");
+    assert_contains(message, "sbemulatorns");
     // The oldest may be removed if there is another, which is the first then.
     make(&bus, "second", "");
     bus.http

@@ -68,8 +68,7 @@ fn write() -> Directory {
     assert_eq!(made.status, 201, "{made:?}");
     let topic = "/$emulator/v1/namespaces/second/topics/t";
     process.http().request("PUT", topic, Some("{}")).ok();
-    process.signal("TERM");
-    assert_eq!(process.ended().code, Some(0));
+    assert_eq!(process.ended_by("TERM").code, Some(0));
     printed(&["data", directory.path(), "compact"]);
     directory
 }
@@ -130,9 +129,8 @@ fn is_served(directory: &Directory) {
         ("left", "active", 0),
         ("scheduled", "scheduled", 0),
     ];
-    assert_eq!(messages(&process, "plain"), as_told(&expected));
-    let dead = messages(&process, "plain/$deadletterqueue");
-    assert_eq!(dead, as_told(&[("dead", "active", 0)]));
+    assert_messages(&process, "plain", &expected);
+    assert_messages(&process, "plain/$deadletterqueue", &[("dead", "active", 0)]);
     let mut peer = process.client();
     peer.accept("sessions", "one");
     let node = peer.node("sessions/$management");

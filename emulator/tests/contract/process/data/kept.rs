@@ -86,7 +86,7 @@ fn the_default_of_jwt_is_decided_at_each_start() {
     kill(process);
 
     let mut arguments = [&FREE_PORTS[..], &["--data", directory.path()]].concat();
-    arguments[1] = "0.0.0.0";
+    arguments[0] = "--host=0.0.0.0";
     let process = Process::start_with(&arguments, &[]);
     let namespaces = process.ready["namespaces"].as_array().expect("a list");
     let jwt = |name: &str| {

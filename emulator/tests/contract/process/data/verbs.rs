@@ -32,8 +32,7 @@ fn written() -> Directory {
     let receiver = peer.receiver("q");
     let dead = peer.receive_one(&receiver);
     peer.settle(&dead, dead_lettered("bad", "it is"));
-    process.signal("TERM");
-    assert_eq!(process.ended().code, Some(0));
+    assert_eq!(process.ended_by("TERM").code, Some(0));
     directory
 }
 
@@ -138,8 +137,7 @@ fn data_compact_keeps_all_messages() {
     );
     assert!(after <= before, "{printed}");
     let process = directory.start();
-    let dead = messages(&process, "q/$deadletterqueue");
-    assert_eq!(dead, as_told(&[("dead", "active", 0)]));
+    assert_messages(&process, "q/$deadletterqueue", &[("dead", "active", 0)]);
 }
 
 #[test]

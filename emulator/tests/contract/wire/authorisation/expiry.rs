@@ -78,7 +78,7 @@ fn a_token_renewed_in_time_keeps_its_links() {
     show(&mut peer, "sb://localhost/a", &short);
     let sender = peer.sender("a");
     show_root(&mut peer, "sb://localhost/a");
-    eventually("the end of the first token", || (now() > end).then_some(()));
+    until("the end of the first token", || now() > end);
     peer.send(&sender, &Message::new("after it"));
     assert_eq!(bus.http.held("a"), (1, 0));
 }

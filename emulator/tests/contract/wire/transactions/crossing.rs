@@ -107,8 +107,7 @@ fn o44_every_outcome_is_sent_twice_to_mssbcbs_clients() {
     assert_eq!(refused(&second.1).condition, "amqp:transaction:unknown-id");
 
     // A settlement by the client itself is answered once.
-    let delivery = peer.receive_one(&receiver);
-    peer.complete(&delivery);
+    peer.complete_one(&receiver);
     peer.assert_no_frame(|frame| frame.code == DISPOSITION);
 }
 
