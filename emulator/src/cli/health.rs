@@ -5,6 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
 use clap::Args;
+use serde_json::Value;
+
+use super::values::read_host;
 
 /// A healthy emulator responds faster, also under load.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -19,6 +22,7 @@ pub struct HealthOptions {
     #[arg(
         long,
         value_name = "ADDRESS",
+        value_parser = read_host,
         default_value = "localhost",
         env = "SERVICEBUS_EMULATOR_HOST"
     )]
@@ -44,13 +48,14 @@ pub fn run_health(options: &HealthOptions) -> Result<String, String> {
     let response =
         request(host, *http_port).map_err(|error| no_response(host, *http_port, &error))?;
     let (head, body) = response.split_once("\r\n\r\n").unwrap_or((&response, ""));
-    match head.split(' ').nth(1) {
-        Some("200") => Ok(format!("{body}\n")),
-        Some(_) => Err(format!(
-            "the emulator at {host}:{http_port} is not healthy: {body}"
-        )),
-        None => Err(format!(
+    let report = serde_json::from_str::<Value>(body).unwrap_or_default();
+    match (head.split(' ').nth(1), report["status"].as_str()) {
+        (Some("200"), Some("healthy")) => Ok(format!("{body}\n")),
+        (Some("200") | None, _) => Err(format!(
             "the server at {host}:{http_port} is not an emulator"
+        )),
+        (Some(_), _) => Err(format!(
+            "the emulator at {host}:{http_port} is not healthy: {body}"
         )),
     }
 }

@@ -166,11 +166,11 @@ fn client_settings_take_the_options_of_run() {
 fn the_control_api_requires_its_token() {
     let access = run(&[
         "--allow-host",
-        "CI.example.com,bus.example.com",
+        "CI.example.com, bus.example.com",
         "--allow-host",
         "third.example.com",
         "--allow-origin",
-        "http://localhost:3000,https://a.example.com",
+        "http://localhost:3000, https://a.example.com",
         "--control-token",
         "S3cret",
         "--trust-gateway",
@@ -255,16 +255,30 @@ fn a_certificate_requires_its_key() {
         "--tls-directory",
         "/d",
         "--tls-name",
-        "a,b",
+        "a, *.b.test ",
         "--tls-name",
-        "::1",
+        "::1,[::2]",
     ];
     let expected = TlsOptions {
         directory: Some("/d".into()),
         certificate: None,
-        names: ["a", "b", "::1"].map(str::to_owned).to_vec(),
+        names: ["a", "*.b.test", "::1", "::2"].map(str::to_owned).to_vec(),
     };
     assert_eq!(run(&made).tls, expected);
+    for wrong in ["", "a,,b", "a b", "http://a", "a:5671", "[a]"] {
+        let text = refused(&["--tls-name", wrong]);
+        assert!(
+            text.contains("expected a host name or an IP address"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn an_ipv6_address_may_be_in_brackets() {
+    for (written, host) in [("[::1]", "::1"), ("::1", "::1"), ("[a]", "[a]")] {
+        assert_eq!(run(&["--host", written]).host, host);
+    }
 }
 
 #[test]

@@ -334,7 +334,7 @@ impl Entity {
             && let Some(entry) = self.active.get(offset)
         {
             let id = duplicates::key(entry.message(), self.description.enable_partitioning);
-            history.restart(&id, since.unwrap_or(entry.enqueued_at()));
+            history.restart(&id, since.unwrap_or_else(|| entry.enqueued_at()));
         }
     }
 
