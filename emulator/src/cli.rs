@@ -4,6 +4,7 @@
 
 mod data;
 mod health;
+mod log;
 mod report;
 mod values;
 
@@ -25,9 +26,11 @@ use crate::tls::{TlsOptions, UserCertificate};
 
 pub use data::{DataCommand, run_data};
 pub use health::{HealthOptions, run_health};
+pub use log::Log;
 pub use report::{describe, print_env, run_check, run_client_settings, run_import};
 use values::{
-    FOR_TESTS, PortOption, TokenOption, for_tests, read_pair, read_port, switch, syncs, tiers,
+    FOR_TESTS, PortOption, TokenOption, for_tests, read_certificate_name, read_host, read_pair,
+    read_port, switch, syncs, tiers, without_empty_variables,
 };
 
 /// The command that the arguments of a process select.
@@ -136,6 +139,9 @@ impl Command {
             Some(Action::Data(data)) => Self::Data(data),
             Some(Action::Health(options)) => Self::Health(options),
             Some(Action::Run(arguments)) => Self::serving(arguments)?,
+            Some(Action::ClientSettings(arguments)) if arguments.print_env.is_some() => {
+                Self::serving(arguments)?
+            }
             Some(Action::ClientSettings(arguments)) => Self::ClientSettings(arguments.try_into()?),
             None => Self::serving(cli.arguments)?,
         })
@@ -154,17 +160,6 @@ impl Command {
             }
         }
     }
-}
-
-/// Ignores variables with an empty value: Compose files contain `${NAME:-}`.
-fn without_empty_variables(command: clap::Command) -> clap::Command {
-    command.mut_args(|argument| {
-        let value = argument.get_env().and_then(std::env::var_os);
-        match value.is_some_and(|value| value.is_empty()) {
-            true => argument.env("").hide_env(true),
-            false => argument,
-        }
-    })
 }
 
 const NAME: &str = "servicebus-emulator";
@@ -253,7 +248,7 @@ struct RunArguments {
 
     /// Address to listen on; localhost means 127.0.0.1 and ::1
     #[arg(long, value_name = "ADDRESS", default_value = "localhost")]
-    #[arg(env = "SERVICEBUS_EMULATOR_HOST")]
+    #[arg(value_parser = read_host, env = "SERVICEBUS_EMULATOR_HOST")]
     host: String,
 
     /// Port of AMQP; 0 = any free port
@@ -283,7 +278,7 @@ struct RunArguments {
 
     /// Additional host name or IP address of the generated server certificate; may be repeated
     #[arg(long = "tls-name", value_name = "NAME", value_delimiter = ',')]
-    #[arg(env = "SERVICEBUS_EMULATOR_TLS_NAME")]
+    #[arg(value_parser = read_certificate_name, env = "SERVICEBUS_EMULATOR_TLS_NAME")]
     tls_names: Vec<String>,
 
     /// Server certificate to use instead of a generated one, in PEM with its intermediate certificates

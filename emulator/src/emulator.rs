@@ -246,6 +246,8 @@ fn share(
     let names = names(&options.config);
     options.tls.names = certificate_names(&options, endpoints);
     let real = RealClock::start(options.wall_clock);
+    // Before TLS, which may keep its files there and would report the directory as a problem of its own.
+    let store = options.data.as_ref().map(open).transpose()?;
     let data = options.data.as_ref().map(|data| data.directory.clone());
     let tls = Tls::new(options.tls, data, names, real.unix_seconds());
     if endpoints.amqps.or(endpoints.https).is_some() {
@@ -260,7 +262,6 @@ fn share(
     };
     let place = ServerAddress::new(&options.host, endpoints);
     let prunes = options.data.as_ref().is_some_and(|data| data.prune);
-    let store = options.data.as_ref().map(open).transpose()?;
     #[cfg(feature = "otlp")]
     let traces = Traces::start(options.traces);
     #[cfg(not(feature = "otlp"))]

@@ -18,20 +18,29 @@ pub(crate) async fn everywhere(
 ) -> Result<(Vec<TcpListener>, Endpoints), StartError> {
     let host = &options.host;
     let mut listeners = Vec::new();
-    let mut open = async |port: u16| {
-        let opened = listen(host, port).await?;
+    let mut open = async |port: u16, name: &'static str| {
+        let opened = listen(host, port).await.map_err(|error| match error {
+            StartError::Listen {
+                address, source, ..
+            } => StartError::Listen {
+                address,
+                option: Some(name),
+                source,
+            },
+            other => other,
+        })?;
         let address = local(&opened, host)?;
         listeners.extend(opened);
         Ok::<_, StartError>(address)
     };
-    let amqp = open(options.amqp_port).await?;
-    let http = open(options.http_port).await?;
+    let amqp = open(options.amqp_port, "--amqp-port").await?;
+    let http = open(options.http_port, "--http-port").await?;
     let amqps = match options.amqps_port {
-        Some(port) => Some(open(port).await?),
+        Some(port) => Some(open(port, "--amqps-port").await?),
         None => None,
     };
     let https = match options.https_port {
-        Some(port) => Some(open(port).await?),
+        Some(port) => Some(open(port, "--https-port").await?),
         None => None,
     };
     let endpoints = Endpoints {
@@ -106,7 +115,11 @@ fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {
         socket.bind(address)?;
         socket.listen(BACKLOG)
     };
-    socket().map_err(|source| StartError::Listen { address, source })
+    socket().map_err(|source| StartError::Listen {
+        address,
+        option: None,
+        source,
+    })
 }
 
 /// Announces segments of 4 KiB where the system supports it; must be called before `listen`. Microsoft's AMQP library for

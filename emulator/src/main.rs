@@ -1,26 +1,22 @@
 //! The binary: parses the command line, starts an emulator, prints the ready line, and waits for a signal to stop.
 
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use servicebus_emulator::cli::{
-    Command, HealthOptions, RunOptions, print_env, run_check, run_client_settings, run_data,
+    Command, HealthOptions, Log, RunOptions, print_env, run_check, run_client_settings, run_data,
     run_health, run_import,
 };
 use servicebus_emulator::{Config, Emulator, Options, StartError, TraceOptions};
 use tokio::io::AsyncReadExt as _;
-use tracing_subscriber::filter::Targets;
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::util::SubscriberInitExt as _;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-/// The log filter.
-const LOG_VARIABLE: &str = "SERVICEBUS_EMULATOR_LOG";
 
 /// Exit code of `health` for an emulator that is not healthy.
 const UNHEALTHY: u8 = 1;
@@ -95,14 +91,47 @@ fn config(options: &RunOptions) -> Result<Config, (u8, String)> {
 }
 
 fn run(options: RunOptions) -> RunResult {
-    log_to_stderr(options.variables).map_err(|message| (BAD_ARGUMENTS, message))?;
-    let config = config(&options)?;
-    let runtime = tokio::runtime::Runtime::new();
-    let runtime = runtime.map_err(|error| (CANNOT_LISTEN, error.to_string()))?;
-    runtime.block_on(serve(options, config))
+    let log = Log::to_stderr(options.variables).map_err(|message| (BAD_ARGUMENTS, message))?;
+    let ended = run_logged(options);
+    log.finish();
+    ended
 }
 
-async fn serve(options: RunOptions, config: Config) -> RunResult {
+fn run_logged(options: RunOptions) -> RunResult {
+    let runtime = tokio::runtime::Runtime::new();
+    let runtime = runtime.map_err(|error| (CANNOT_LISTEN, error.to_string()))?;
+    let ended = runtime.block_on(serve(options));
+    // A read of standard input, or a start that a signal has cut short, blocks a thread that cannot be cancelled; dropping
+    // the runtime would wait for it.
+    runtime.shutdown_background();
+    ended
+}
+
+async fn serve(options: RunOptions) -> RunResult {
+    let (exit_with_stdin, exit_when_idle) = (options.exit_with_stdin, options.exit_when_idle);
+    // Before the start: the first process of a container ignores signals that it does not handle, and a parent process may
+    // send one as soon as it reads the ready line.
+    let mut interrupted = pin!(interruption());
+    let started = tokio::select! {
+        // A task, because the start blocks its thread while it reads files.
+        started = tokio::spawn(start(options)) => started,
+        () = &mut interrupted => return Ok(ExitCode::SUCCESS),
+    };
+    let emulator = started.unwrap_or_else(|failed| resume_unwind(failed.into_panic()))?;
+    let mut stdout = io::stdout();
+    // The parent process may not read the line; the emulator serves anyway.
+    let _ = writeln!(stdout, "{}", emulator.ready_line());
+    let _ = stdout.flush();
+    tokio::select! {
+        () = stop_requested(interrupted, exit_with_stdin) => {}
+        () = wait_until_unused(&emulator, exit_when_idle) => {}
+    }
+    emulator.stop().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn start(options: RunOptions) -> Result<Emulator, (u8, String)> {
+    let config = config(&options)?;
     let started = Emulator::start_read(Options {
         host: options.host,
         amqp_port: options.amqp_port,
@@ -122,22 +151,8 @@ async fn serve(options: RunOptions, config: Config) -> RunResult {
         traces: traces(),
         ..Options::default()
     });
-    let emulator = started
-        .await
-        .map_err(|error| (exit_code(&error), error.to_string()))?;
-    // Before the ready line is written, since its reader may send a signal at once.
-    let interrupted = interruption();
-    let mut stdout = io::stdout();
-    // The parent process may not read the line; the emulator serves anyway.
-    let _ = writeln!(stdout, "{}", emulator.ready_line());
-    let _ = stdout.flush();
-    tokio::select! {
-        () = stop_requested(interrupted, options.exit_with_stdin) => {}
-        () = wait_until_unused(&emulator, options.exit_when_idle) => {}
-    }
-    emulator.stop().await;
-    // A read of standard input blocks a thread that cannot be cancelled; returning would wait for it.
-    std::process::exit(0);
+    let started = started.await;
+    started.map_err(|error| (exit_code(&error), description(&error)))
 }
 
 /// Returns where the environment asks to send spans. The variables are often meant for other programs, so that an invalid
@@ -147,6 +162,16 @@ fn traces() -> Option<TraceOptions> {
         tracing::warn!("no spans are exported: {reason}");
         None
     })
+}
+
+fn description(error: &StartError) -> String {
+    match error {
+        StartError::Listen {
+            option: Some(option),
+            ..
+        } => format!("{error}; select another port with {option}"),
+        _ => error.to_string(),
+    }
 }
 
 fn exit_code(error: &StartError) -> u8 {
@@ -203,31 +228,4 @@ async fn stdin_closed() {
     let mut stdin = tokio::io::stdin();
     let mut ignored = [0; 256];
     while matches!(stdin.read(&mut ignored).await, Ok(read) if read > 0) {}
-}
-
-/// Sets up the log by the environment, if `variables` are read; an error describes an invalid filter.
-fn log_to_stderr(variables: bool) -> Result<(), String> {
-    let variable = std::env::var_os(LOG_VARIABLE);
-    let variable = variable.filter(|variable| variables && !variable.is_empty());
-    let variable = variable.map_or_else(
-        || "warn".into(),
-        |variable| variable.to_string_lossy().into_owned(),
-    );
-    let directives = variable.split(',').map(str::trim);
-    let directives = Vec::from_iter(directives.filter(|directive| !directive.is_empty()));
-    let filter = directives.join(",").parse::<Targets>();
-    let filter = filter.map_err(|error| {
-        format!(
-            "{LOG_VARIABLE} is {variable:?}: {error}; allowed: off, error, warn, info, debug or trace, also for single \
-             targets, as in servicebus_emulator=debug"
-        )
-    })?;
-    let lines = tracing_subscriber::fmt::layer()
-        .with_ansi(io::stderr().is_terminal())
-        .with_writer(io::stderr);
-    tracing_subscriber::registry()
-        .with(lines)
-        .with(filter)
-        .init();
-    Ok(())
 }

@@ -151,6 +151,8 @@ pub enum StartError {
     Listen {
         /// The address and port.
         address: SocketAddr,
+        /// The option of the command line that selects the port; none for the address of a single namespace.
+        option: Option<&'static str>,
         /// The error of the operating system.
         source: io::Error,
     },

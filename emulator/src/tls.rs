@@ -17,6 +17,8 @@ use std::sync::{Arc, OnceLock};
 use std::{fmt, io};
 
 use authorities::Authorities;
+#[cfg(feature = "cli")]
+pub(crate) use authority::is_certifiable;
 use authority::is_local;
 use parking_lot::Mutex;
 use rustls::crypto::CryptoProvider;
@@ -64,6 +66,11 @@ pub fn issue_certificate(name: String) -> Result<IssuedCertificate, Arc<TlsError
 /// service's domain; creates it if needed. `None` where the options have a certificate.
 pub fn authority_file(options: TlsOptions) -> Result<Option<PathBuf>, Arc<TlsError>> {
     let now = RealClock::start(WallClock::default()).unix_seconds();
+    let options = TlsOptions {
+        // For names elsewhere an emulator has an authority of its run, in a file that ends with it.
+        names: Vec::new(),
+        ..options
+    };
     let tls = Tls::new(options, None, Vec::new(), now);
     tls.prepare()?;
     Ok(tls.authority_file().map(Path::to_owned))
@@ -311,9 +318,9 @@ pub(crate) fn read(given: &UserCertificate) -> Result<Chain, TlsError> {
             true => Err(pem::Error::NoItemsFound),
             false => Ok(chain),
         })
-        .map_err(|error| unread("a certificate", &given.chain, error))?;
+        .map_err(|error| unread("a certificate in PEM", &given.chain, error))?;
     let key = PrivateKeyDer::from_pem_file(&given.key)
-        .map_err(|error| unread("a private key", &given.key, error))?;
+        .map_err(|error| unread("an unencrypted private key in PEM", &given.key, error))?;
     Ok((chain, key))
 }
 

@@ -26,6 +26,7 @@ impl FromStr for HostName {
     type Err = AccessError;
 
     fn from_str(text: &str) -> Result<Self, AccessError> {
+        let text = text.trim();
         match authority(text) {
             Some((host, None)) if !text.contains(':') => Ok(Self(host)),
             _ => Err(AccessError::Host(text.to_owned())),
@@ -43,6 +44,7 @@ impl FromStr for Origin {
     type Err = AccessError;
 
     fn from_str(text: &str) -> Result<Self, AccessError> {
+        let text = text.trim();
         let read = || {
             let (scheme, rest) = text.split_once("://")?;
             let (host, port) = authority(rest)?;

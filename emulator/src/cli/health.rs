@@ -5,6 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
 use clap::Args;
+use serde_json::Value;
+
+use super::values::read_host;
 
 /// A healthy emulator responds faster, also under load.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -17,7 +20,7 @@ const REQUEST: &[u8] = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: 
 pub struct HealthOptions {
     /// Address on which the emulator listens
     #[arg(long, value_name = "ADDRESS", default_value = "localhost")]
-    #[arg(env = "SERVICEBUS_EMULATOR_HOST")]
+    #[arg(value_parser = read_host, env = "SERVICEBUS_EMULATOR_HOST")]
     host: String,
 
     /// HTTP port of the emulator
@@ -36,13 +39,14 @@ pub fn run_health(options: &HealthOptions) -> Result<String, String> {
     let response =
         request(host, *http_port).map_err(|error| no_response(host, *http_port, &error))?;
     let (head, body) = response.split_once("\r\n\r\n").unwrap_or((&response, ""));
-    match head.split(' ').nth(1) {
-        Some("200") => Ok(format!("{body}\n")),
-        Some(_) => Err(format!(
-            "the emulator at {host}:{http_port} is not healthy: {body}"
-        )),
-        None => Err(format!(
+    let report = serde_json::from_str::<Value>(body).unwrap_or_default();
+    match (head.split(' ').nth(1), report["status"].as_str()) {
+        (Some("200"), Some("healthy")) => Ok(format!("{body}\n")),
+        (Some("200") | None, _) => Err(format!(
             "the server at {host}:{http_port} is not an emulator"
+        )),
+        (Some(_), _) => Err(format!(
+            "the emulator at {host}:{http_port} is not healthy: {body}"
         )),
     }
 }

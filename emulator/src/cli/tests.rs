@@ -136,10 +136,17 @@ fn client_settings_take_the_options_of_run() {
 
 #[test]
 fn the_control_api_requires_its_token() {
-    let access = run(&words(
-        "--allow-host CI.example.com,bus.example.com --allow-host third.example.com \
-         --allow-origin http://localhost:3000,https://a.example.com --control-token S3cret --trust-gateway",
-    ))
+    let access = run(&[
+        "--allow-host",
+        "CI.example.com, bus.example.com",
+        "--allow-host",
+        "third.example.com",
+        "--allow-origin",
+        "http://localhost:3000, https://a.example.com",
+        "--control-token",
+        "S3cret",
+        "--trust-gateway",
+    ])
     .access;
     let hosts: Vec<String> = access
         .allowed_hosts
@@ -216,13 +223,34 @@ fn a_certificate_requires_its_key() {
     assert_eq!(run(&given).tls, expected);
     assert!(refused(&given[..2]).contains("--tls-key"));
     assert!(refused(&given[2..]).contains("--tls-certificate"));
-    let made = words("--tls-directory /d --tls-name a,b --tls-name ::1");
+    let made = [
+        "--tls-directory",
+        "/d",
+        "--tls-name",
+        "a, *.b.test ",
+        "--tls-name",
+        "::1,[::2]",
+    ];
     let expected = TlsOptions {
         directory: Some("/d".into()),
         certificate: None,
-        names: ["a", "b", "::1"].map(str::to_owned).to_vec(),
+        names: ["a", "*.b.test", "::1", "::2"].map(str::to_owned).to_vec(),
     };
     assert_eq!(run(&made).tls, expected);
+    for wrong in ["", "a,,b", "a b", "http://a", "a:5671", "[a]"] {
+        let text = refused(&["--tls-name", wrong]);
+        assert!(
+            text.contains("expected a host name or an IP address"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn an_ipv6_address_may_be_in_brackets() {
+    for (written, host) in [("[::1]", "::1"), ("::1", "::1"), ("[a]", "[a]")] {
+        assert_eq!(run(&["--host", written]).host, host);
+    }
 }
 
 #[test]

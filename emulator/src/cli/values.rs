@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::fmt;
+use std::net::Ipv6Addr;
 
 use clap::CommandFactory as _;
 use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser};
@@ -11,6 +12,7 @@ use servicebus_config::ControlToken;
 
 use super::Cli;
 use crate::durable::Sync;
+use crate::tls::is_certifiable;
 
 /// The port of a listener; `None` is `off`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +49,24 @@ pub(super) fn read_port(text: &str) -> Result<PortOption, String> {
     port.map_err(|_| "expected a port (0 to 65535) or `off`".to_owned())
 }
 
+/// Reads an address to listen on or to connect to; IPv6 may be in brackets, as in URLs.
+pub(super) fn read_host(text: &str) -> Result<String, Infallible> {
+    let bare = text
+        .strip_prefix('[')
+        .and_then(|text| text.strip_suffix(']'));
+    let address = bare.filter(|bare| bare.parse::<Ipv6Addr>().is_ok());
+    Ok(address.unwrap_or(text).to_owned())
+}
+
+/// Reads a name for the server certificate.
+pub(super) fn read_certificate_name(text: &str) -> Result<String, String> {
+    let Ok(name) = read_host(text.trim());
+    match is_certifiable(&name) {
+        true => Ok(name),
+        false => Err("expected a host name or an IP address, without scheme and port".to_owned()),
+    }
+}
+
 pub(super) fn read_pair(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
     let pair = pair.map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -78,6 +98,17 @@ pub(super) fn for_tests(command: clap::Command) -> clap::Command {
             "host" => argument.default_value("127.0.0.1"),
             "amqp_port" | "amqps_port" | "http_port" => argument.default_value("0"),
             _ => argument,
+        }
+    })
+}
+
+/// Ignores variables with an empty value: Compose files contain `${NAME:-}`.
+pub(super) fn without_empty_variables(command: clap::Command) -> clap::Command {
+    command.mut_args(|argument| {
+        let value = argument.get_env().and_then(std::env::var_os);
+        match value.is_some_and(|value| value.is_empty()) {
+            true => argument.env("").hide_env(true),
+            false => argument,
         }
     })
 }

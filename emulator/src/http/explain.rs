@@ -22,7 +22,7 @@ use super::counts::find;
 use super::error::{ApiError, QueryParams, SelectedNamespace};
 use super::messages;
 use crate::namespace::{Ids, Namespace};
-use crate::rest::batch;
+use crate::rest::{Rejection, batch};
 
 const JSON: &str = "application/json";
 
@@ -134,11 +134,16 @@ fn encoded(headers: &HeaderMap, body: Bytes, now: Timestamp) -> Result<Bytes, Ap
         let encoded = messages::encode(&message).map_err(|error| malformed(&error))?;
         return Ok(encoded.into());
     }
-    let messages = batch::parse(&body).map_err(|rejection| malformed(&rejection.refusal.text))?;
-    match messages.as_slice() {
-        [message] => Ok(message.encode(now.as_millis())),
-        _ => Err(malformed(&"one message is explained at a time")),
-    }
+    let mut encoded = None;
+    let parsed = batch::parse(&body, |message| match encoded {
+        Some(_) => Err(Rejection::bad_request("one message is explained at a time")),
+        None => {
+            encoded = Some(message.encode(now.as_millis()));
+            Ok(())
+        }
+    });
+    parsed.map_err(|rejection| malformed(&rejection.refusal.text))?;
+    Ok(encoded.unwrap_or_default())
 }
 
 /// Returns a subscription by any of its addresses, and the rules of its topic.

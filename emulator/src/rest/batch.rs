@@ -1,8 +1,12 @@
 //! Several messages in one request: a JSON array of `{"Body":…,"BrokerProperties":{…},"UserProperties":{…}}`.
 
+use std::fmt;
+
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
+use serde::Deserializer as _;
+use serde::de::{Error as _, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::broker_properties::BrokerPropertiesHeader;
@@ -19,20 +23,67 @@ pub(crate) fn is_batch(content_type: Option<&str>) -> bool {
     content_type.is_some_and(|found| found.trim().eq_ignore_ascii_case(CONTENT_TYPE))
 }
 
-/// Parses a batch, which has at least one message.
-pub(crate) fn parse(body: &[u8]) -> Result<Vec<OutgoingMessage>, Rejection> {
-    let messages: Value = serde_json::from_slice(body)
-        .map_err(|error| Rejection::bad_request(format!("The batch is not JSON: {error}.")))?;
-    if let Value::Array(messages) = messages
-        && !messages.is_empty()
-    {
-        return messages.into_iter().enumerate().map(read).collect();
+/// Parses a batch, which has at least one message, and passes each message on before it parses the next: as values, the
+/// messages of a batch take a hundred times its bytes, so that `take` must be able to refuse it at its limit.
+pub(crate) fn parse(
+    body: &[u8],
+    take: impl FnMut(OutgoingMessage) -> Result<(), Rejection>,
+) -> Result<(), Rejection> {
+    let mut refused = None;
+    let messages = Messages {
+        take,
+        refused: &mut refused,
+    };
+    let mut json = serde_json::Deserializer::from_slice(body);
+    let parsed = json.deserialize_seq(messages).and_then(|()| json.end());
+    match (refused, parsed) {
+        (Some(refused), _) => Err(refused),
+        (None, Ok(())) => Ok(()),
+        (None, Err(error)) if error.is_data() => {
+            let text = "A batch must be a JSON array with at least one message.";
+            Err(Rejection::bad_request(text))
+        }
+        (None, Err(error)) => {
+            let text = format!("The batch is not JSON: {error}.");
+            Err(Rejection::bad_request(text))
+        }
     }
-    let text = "A batch must be a JSON array with at least one message.";
-    Err(Rejection::bad_request(text))
 }
 
-fn read((index, message): (usize, Value)) -> Result<OutgoingMessage, Rejection> {
+/// Reads the array of messages.
+struct Messages<'r, F> {
+    take: F,
+    /// Why reading has stopped, which an error of the parser cannot contain.
+    refused: &'r mut Option<Rejection>,
+}
+
+impl<'de, F> Visitor<'de> for Messages<'_, F>
+where
+    F: FnMut(OutgoingMessage) -> Result<(), Rejection>,
+{
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("messages")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut messages: A) -> Result<(), A::Error> {
+        let mut index = 0;
+        while let Some(message) = messages.next_element::<Value>()? {
+            if let Err(refused) = read(index, message).and_then(&mut self.take) {
+                *self.refused = Some(refused);
+                return Err(A::Error::custom("a message is refused"));
+            }
+            index += 1;
+        }
+        match index {
+            0 => Err(A::Error::invalid_length(0, &self)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn read(index: usize, message: Value) -> Result<OutgoingMessage, Rejection> {
     let refused = |text: &str| {
         Rejection::bad_request(format!(
             "The message {index} of the batch is refused: {text}"
@@ -101,12 +152,21 @@ fn property(value: &Value) -> Option<PropertyValue> {
 mod tests {
     use super::*;
 
+    fn messages(batch: &str) -> Result<Vec<OutgoingMessage>, Rejection> {
+        let mut messages = Vec::new();
+        parse(batch.as_bytes(), |message| {
+            messages.push(message);
+            Ok(())
+        })?;
+        Ok(messages)
+    }
+
     #[test]
     fn the_documented_batch_is_parsed() {
         let batch = r#"[{"Body":"first","BrokerProperties":{"Label":"M1","TimeToLiveTimeSpan":"0.00:00:40"}},
             {"Body":"second","UserProperties":{"Priority":"Low","Weight":2,"Rate":0.5,"Late":false,"None":null}},
             {"Body":"aGk=","IsBodyBase64Encoded":true},{}]"#;
-        let messages = parse(batch.as_bytes()).expect("a batch");
+        let messages = messages(batch).expect("a batch");
         let bodies: Vec<&[u8]> = messages.iter().map(|message| &*message.body).collect();
         assert_eq!(bodies, [&b"first"[..], b"second", b"hi", b""]);
         assert_eq!(messages[0].properties.label.as_deref(), Some("M1"));
@@ -130,6 +190,9 @@ mod tests {
             ("", "The batch is not JSON"),
             ("{}", "at least one message"),
             ("[]", "at least one message"),
+            ("1", "at least one message"),
+            ("[{}", "The batch is not JSON"),
+            ("[{}]]", "The batch is not JSON"),
             (
                 "[{},1]",
                 "The message 1 of the batch is refused: it must be a JSON object.",
@@ -149,14 +212,28 @@ mod tests {
                 "the property 'a' must be a string",
             ),
         ] {
-            let refused = parse(batch.as_bytes()).expect_err(batch);
+            let refused = messages(batch).expect_err(batch);
             assert!(
                 refused.refusal.text.contains(expected),
                 "{batch}: {refused:?}"
             );
         }
         let deep = "[".repeat(100_000);
-        assert!(parse(deep.as_bytes()).is_err());
+        assert!(messages(&deep).is_err());
+    }
+
+    #[test]
+    fn a_batch_is_parsed_no_further_than_it_is_taken() {
+        let mut taken = 0;
+        let refused = parse(b"[{},{},{},this is not JSON", |_| {
+            taken += 1;
+            match taken {
+                3 => Err(Rejection::bad_request("enough")),
+                _ => Ok(()),
+            }
+        });
+        assert_eq!(refused.expect_err("refused").refusal.text, "enough");
+        assert_eq!(taken, 3);
     }
 
     #[test]

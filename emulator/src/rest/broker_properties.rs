@@ -92,7 +92,7 @@ impl BrokerPropertiesHeader {
             }
             "ScheduledEnqueueTimeUtc" => {
                 let instant = written.and_then(parse_date);
-                let allowed = "an instant such as 'Sun, 06 Nov 1994 08:49:37 GMT'";
+                let allowed = "an instant such as 'Sun, 06 Nov 1994 08:49:37 GMT', up to 'Thu, 30 Dec 9999 22:00:00 GMT'";
                 self.scheduled_at = Some(instant.ok_or_else(|| invalid(name, value, allowed))?);
             }
             "ForcePersistence" => {
@@ -212,6 +212,8 @@ mod tests {
             durable: Some(false),
         };
         assert_eq!(parse(all), expected);
+        let latest = parse(r#"{"ScheduledEnqueueTimeUtc":"Thu, 30 Dec 9999 22:00:00 GMT"}"#);
+        assert_eq!(latest.scheduled_at, Some(253_402_207_200_000));
         assert_eq!(parse("{}"), BrokerPropertiesHeader::default());
         assert_eq!(
             parse(r#"{"Label":null,"TimeToLive":null}"#),
@@ -258,6 +260,10 @@ mod tests {
             (
                 r#"{"TimeToLiveTimeSpan":"00:00:00"}"#,
                 "a time span above zero",
+            ),
+            (
+                r#"{"ScheduledEnqueueTimeUtc":"Fri, 31 Dec 9999 23:59:59 GMT"}"#,
+                "up to 'Thu, 30 Dec 9999 22:00:00 GMT'",
             ),
             (
                 r#"{"ScheduledEnqueueTimeUtc":"tomorrow"}"#,

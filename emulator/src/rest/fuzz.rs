@@ -63,6 +63,11 @@ pub fn message_of_request(
 
 /// Returns the messages of a batch, encoded at `now`, or the text of the error.
 pub fn body_of_batch(body: &[u8], now: i64) -> Result<Vec<Bytes>, String> {
-    let messages = batch::parse(body).map_err(|rejection| rejection.refusal.text)?;
-    Ok(messages.iter().map(|message| message.encode(now)).collect())
+    let mut messages = Vec::new();
+    let parsed = batch::parse(body, |message| {
+        messages.push(message.encode(now));
+        Ok(())
+    });
+    parsed.map_err(|rejection| rejection.refusal.text)?;
+    Ok(messages)
 }

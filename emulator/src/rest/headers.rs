@@ -3,6 +3,7 @@
 //! Instants and durations have the forms of the API: `Sun, 06 Nov 1994 08:49:37 GMT`, and `d.hh:mm:ss.fffffff`.
 
 use std::collections::HashMap;
+use std::error::Error as _;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -203,7 +204,18 @@ async fn in_time<T, E: From<Rejection>>(read: impl Future<Output = Result<T, E>>
 }
 
 fn unreadable(error: &axum::Error) -> Rejection {
-    Rejection::bad_request(format!("The body cannot be read: {error}."))
+    let mut text = format!("The body cannot be read: {error}");
+    // The library's error only says that there is one; what is wrong is in its sources.
+    let mut source = error.source();
+    while let Some(error) = source {
+        let cause = error.to_string();
+        if !text.ends_with(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+        source = error.source();
+    }
+    Rejection::bad_request(text + ".")
 }
 
 static PARSER: DateTimeParser = DateTimeParser::new();

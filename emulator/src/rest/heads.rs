@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::http::Request;
-use axum::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use axum::http::header::{CONTENT_LENGTH, HeaderMap, TRANSFER_ENCODING};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -77,14 +77,16 @@ impl<S> HeaderCaseStream<S> {
 }
 
 impl Heads {
-    /// Finds the head of a request; returns false if one of its lines ends without a carriage return.
+    /// Finds the head of a request; returns false if it is certain that one of its lines ends without a carriage return.
     pub(crate) fn begin<B>(&self, request: &Request<B>) -> bool {
         let state = &mut *self.state();
         state.head.clear();
-        let Some(begin) = state.begin_of(request) else {
+        let found = state.find(request);
+        let is_certain = state.is_exact;
+        let Some((begin, length, is_clean)) = found else {
+            state.body = 0;
             return true;
         };
-        let (length, is_clean) = measure(&state.read[begin..]);
         state.head.extend(&state.read[begin..begin + length]);
         let headers = request.headers();
         state.is_exact = !headers.contains_key(TRANSFER_ENCODING);
@@ -94,7 +96,7 @@ impl Heads {
         let rest = state.read.split_off(begin + length);
         state.read.clear();
         state.keep(&rest);
-        is_clean
+        is_clean || !is_certain
     }
 
     /// Returns whether the whole body of the current request was read, as far as its length is known.
@@ -145,16 +147,28 @@ impl Heads {
 }
 
 impl State {
-    /// Returns the position of this request's head in the input.
-    fn begin_of<B>(&self, request: &Request<B>) -> Option<usize> {
+    /// Finds this request's head in the input: its position, its length, and whether all of its lines end correctly. A body
+    /// of unknown length before it may look like heads, so that only one with the headers of the request counts.
+    fn find<B>(&mut self, request: &Request<B>) -> Option<(usize, usize, bool)> {
+        let found = |begin| {
+            let (length, is_clean) = measure(&self.read[begin..], request.headers())?;
+            Some((begin, length, is_clean))
+        };
         if self.is_exact {
             // A server must skip empty lines before a request (RFC 9112 §2.2).
-            return self.read.iter().position(|byte| !b"\r\n".contains(byte));
+            let begin = self.read.iter().position(|byte| !b"\r\n".contains(byte));
+            if let Some(found) = begin.and_then(found) {
+                return Some(found);
+            }
         }
         let uri = request.uri();
         let target = uri.path_and_query().map_or("/", |target| target.as_str());
         let line = format!("{} {target} HTTP/1.", request.method());
-        position(&self.read, line.as_bytes())
+        let windows = self.read.windows(line.len()).enumerate();
+        let mut begins = windows.filter(|(_, window)| *window == line.as_bytes());
+        let found = begins.find_map(|(begin, _)| found(begin));
+        self.is_exact = false;
+        found
     }
 
     fn keep(&mut self, bytes: &[u8]) {
@@ -169,17 +183,34 @@ impl State {
     }
 }
 
-/// Returns the length of a head with the empty line at its end, and whether all of its lines end correctly.
-fn measure(bytes: &[u8]) -> (usize, bool) {
+/// Returns the length of a head with the empty line at its end, and whether all of its lines end correctly; `None` if it has
+/// other headers than these.
+fn measure(bytes: &[u8], headers: &HeaderMap) -> Option<(usize, bool)> {
     let (mut length, mut is_clean) = (0, true);
-    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+    // The HTTP library leaves out lengths that are repeated or do not count.
+    let mut unseen = headers.len() - headers.get_all(CONTENT_LENGTH).iter().count();
+    for (index, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
         length += line.len();
         is_clean &= line.ends_with(b"\r\n");
         if matches!(line, b"\n" | b"\r\n") {
-            break;
+            return (unseen == 0).then_some((length, is_clean));
         }
+        if index == 0 {
+            continue;
+        }
+        let colon = line.iter().position(|&byte| byte == b':')?;
+        let name = std::str::from_utf8(&line[..colon]).ok()?;
+        if name.eq_ignore_ascii_case(CONTENT_LENGTH.as_str()) {
+            continue;
+        }
+        let value = line[colon + 1..].trim_ascii();
+        let mut values = headers.get_all(name).iter();
+        if !values.any(|found| found.as_bytes() == value) {
+            return None;
+        }
+        unseen = unseen.checked_sub(1)?;
     }
-    (length, is_clean)
+    None
 }
 
 impl<S: AsyncWrite + Unpin> HeaderCaseStream<S> {
@@ -275,11 +306,16 @@ mod tests {
         heads.keep(&body.as_bytes()["POST /q ".len()..]);
         heads.keep(b"POST /q HTTP/1.1\r\npRIORITY: 2\r\n\r\n");
         let length = body.len().to_string();
-        let first = request("POST", "/q/messages?a", &[("Content-Length", &length)]);
+        let first = [
+            ("Priority", "1"),
+            ("Host", "x"),
+            ("Content-Length", &length),
+        ];
+        let first = request("POST", "/q/messages?a", &first);
         assert!(heads.begin(&first));
         assert_eq!(heads.names()["priority"], "Priority");
         assert_eq!(heads.names()["host"], "HOST");
-        let second = request("POST", "/q", &[]);
+        let second = request("POST", "/q", &[("Priority", "2")]);
         assert!(heads.begin(&second));
         assert_eq!(heads.names()["priority"], "pRIORITY");
         assert!(heads.begin(&second) && heads.names().is_empty());
@@ -291,8 +327,42 @@ mod tests {
         heads.keep(b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n");
         assert!(heads.begin(&request("POST", "/a", &[("Transfer-Encoding", "chunked")])));
         heads.keep(b"PUT /b HTTP/1.1\r\nA: b\r\n\r\n");
-        assert!(heads.begin(&request("PUT", "/b", &[])));
+        assert!(heads.begin(&request("PUT", "/b", &[("A", "b")])));
         assert_eq!(heads.names()["a"], "A");
+    }
+
+    #[test]
+    fn a_chunked_body_that_looks_like_a_head_is_not_one() {
+        let next = request("PUT", "/b", &[("Aa", "b"), ("Aa", "c")]);
+        for body in [
+            // Other values, other numbers of headers, and no end.
+            "PUT /b HTTP/1.1\r\nAA: x\r\nAA: c\r\n\r\n",
+            "PUT /b HTTP/1.1\r\nAA: b\r\n\r\n",
+            "PUT /b HTTP/1.1\r\nAA: b\r\nAA: c\r\nAA: b\r\n\r\n",
+            "PUT /b HTTP/1.1\nHost: x\n\nPUT /b HTTP/1.1\r\nAA: b\r\n",
+        ] {
+            let heads = Heads::default();
+            heads.keep(b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+            assert!(heads.begin(&request("POST", "/a", &[("Transfer-Encoding", "chunked")])));
+            heads.keep(body.as_bytes());
+            heads.keep(b"\r\n0\r\n\r\nPUT /b HTTP/1.1\r\naA: b\r\naA:c \r\n\r\n");
+            assert!(heads.begin(&next), "{body}");
+            assert_eq!(heads.names()["aa"], "aA", "{body}");
+            assert!(heads.state().read.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_head_after_a_chunked_body_may_lose_its_case_but_is_not_refused() {
+        // The body contains the whole next head, with other ends of its lines.
+        let heads = Heads::default();
+        heads.keep(b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+        assert!(heads.begin(&request("POST", "/a", &[("Transfer-Encoding", "chunked")])));
+        heads.keep(b"PUT /b HTTP/1.1\naa: b\n\n\r\n0\r\n\r\nPUT /b HTTP/1.1\r\nAA: b\r\n\r\n");
+        assert!(heads.begin(&request("PUT", "/b", &[("Aa", "b")])));
+        heads.keep(b"PUT /c HTTP/1.1\r\nAA: b\r\n\r\n");
+        assert!(heads.begin(&request("PUT", "/c", &[("Aa", "b")])));
+        assert_eq!(heads.names()["aa"], "AA");
     }
 
     #[test]
@@ -308,7 +378,8 @@ mod tests {
             let heads = Heads::default();
             heads.keep(head.as_bytes());
             heads.keep(b"GET /next HTTP/1.1\r\n\r\n");
-            assert_eq!(heads.begin(&request("GET", "/", &[])), is_clean, "{head:?}");
+            let first = request("GET", "/", &[("Host", "x")]);
+            assert_eq!(heads.begin(&first), is_clean, "{head:?}");
             assert!(heads.begin(&request("GET", "/next", &[])), "{head:?}");
         }
     }
@@ -322,7 +393,7 @@ mod tests {
             assert!(kept <= MOST, "{kept}");
         }
         heads.keep(b"PUT / HTTP/1.1\r\nA: b\r\n\r\n");
-        assert!(heads.begin(&request("PUT", "/", &[])));
+        assert!(heads.begin(&request("PUT", "/", &[("A", "b")])));
         assert_eq!(heads.names()["a"], "A");
     }
 

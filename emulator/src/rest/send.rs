@@ -17,6 +17,23 @@ use crate::service_http::XML;
 /// How much longer a batch in JSON may be than its messages: an escape has six characters for one.
 const JSON_EXPANSION: u64 = 6;
 
+/// The messages of a request as they are stored, with their bytes and limits.
+struct EncodedMessages {
+    messages: Vec<Message>,
+    size: u64,
+    limits: [u64; 2],
+}
+
+impl EncodedMessages {
+    fn new(target: &Target) -> Self {
+        Self {
+            messages: Vec::new(),
+            size: 0,
+            limits: limits(target),
+        }
+    }
+}
+
 impl RequestContext {
     /// Sends the request's messages: 201 when they are stored, all or none.
     pub(crate) async fn send(
@@ -28,46 +45,47 @@ impl RequestContext {
         // Whether the entity accepts messages now is checked by the send itself.
         target.entity.check_is_sent_to(target.kind)?;
         let content_type = content_type(parts)?;
-        let messages = match batch::is_batch(content_type.as_deref()) {
-            true => read_batch(target, content).await?,
-            false => {
-                let mut properties = broker_properties(parts)?;
-                properties.content_type = content_type.or(properties.content_type);
-                vec![OutgoingMessage {
-                    properties,
-                    application: application_properties(&parts.headers, &self.names)?,
-                    body: read_message(target, content).await?,
-                }]
-            }
-        };
-        let messages = self.encode(target, &messages)?;
-        self.store(target, messages)?;
+        let mut encoded = EncodedMessages::new(target);
+        if batch::is_batch(content_type.as_deref()) {
+            let batch = read_batch(target, content).await?;
+            batch::parse(&batch, |message| {
+                self.encode(target, &message, &mut encoded)
+            })?;
+        } else {
+            let mut properties = broker_properties(parts)?;
+            properties.content_type = content_type.or(properties.content_type);
+            let message = OutgoingMessage {
+                properties,
+                application: application_properties(&parts.headers, &self.names)?,
+                body: read_message(target, content).await?,
+            };
+            self.encode(target, &message, &mut encoded)?;
+        }
+        self.store(target, encoded.messages)?;
         let content_type = HeaderValue::from_static(XML);
         Ok((StatusCode::CREATED, [(CONTENT_TYPE, content_type)]).into_response())
     }
 
+    /// Adds a message to those of the request, unless they are too large together.
     fn encode(
         &mut self,
         target: &Target,
-        outgoing: &[OutgoingMessage],
-    ) -> Result<Vec<Message>, Rejection> {
+        message: &OutgoingMessage,
+        encoded: &mut EncodedMessages,
+    ) -> Result<(), Rejection> {
         let (now, ahead) = (self.shared.real.now().as_millis(), target.ahead());
-        let [single, together] = limits(target);
-        let mut messages = Vec::with_capacity(outgoing.len());
-        let mut size = 0;
-        for message in outgoing {
-            let message = Message::parse(message.encode(now), self.caller.ids());
-            let mut message = message.map_err(|error| message_rejection(&error))?;
-            size += message.size();
-            let is_alone = outgoing.len() == 1 && message.scheduled_at().is_none();
-            let limit = if is_alone { single } else { together };
-            if size > limit {
-                return Err(too_large(size, limit));
-            }
-            message.shift_to_namespace_time(ahead);
-            messages.push(message);
+        let message = Message::parse(message.encode(now), self.caller.ids());
+        let mut message = message.map_err(|error| message_rejection(&error))?;
+        encoded.size += message.size();
+        let [single, together] = encoded.limits;
+        let is_alone = encoded.messages.is_empty() && message.scheduled_at().is_none();
+        let limit = if is_alone { single } else { together };
+        if encoded.size > limit {
+            return Err(too_large(encoded.size, limit));
         }
-        Ok(messages)
+        message.shift_to_namespace_time(ahead);
+        encoded.messages.push(message);
+        Ok(())
     }
 
     fn store(&mut self, target: &Target, mut messages: Vec<Message>) -> Result<(), Rejection> {
@@ -106,21 +124,17 @@ async fn read_message(target: &Target, content: &mut Content) -> Result<bytes::B
     })
 }
 
-async fn read_batch(
-    target: &Target,
-    content: &mut Content,
-) -> Result<Vec<OutgoingMessage>, Rejection> {
+async fn read_batch(target: &Target, content: &mut Content) -> Result<bytes::Bytes, Rejection> {
     let [_, limit] = limits(target);
     let limit = limit * JSON_EXPANSION;
-    let body = content.read(limit).await.map_err(|error| match error {
+    content.read(limit).await.map_err(|error| match error {
         ReadError::TooLong(size) => {
             let text = format!("The batch has {size} bytes or more; at most {limit} are read.");
             let condition = Condition::MessageSizeExceeded;
             Rejection::new(StatusCode::PAYLOAD_TOO_LARGE, condition, text)
         }
         ReadError::Refused(rejection) => rejection,
-    })?;
-    batch::parse(&body)
+    })
 }
 
 fn content_type(parts: &Parts) -> Result<Option<String>, Rejection> {

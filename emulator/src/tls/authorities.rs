@@ -5,7 +5,7 @@
 //! encrypted nor authenticated, because certificates are public and the directory is its owner's. Every JDK reads it, with
 //! any password or without.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -40,8 +40,8 @@ struct RunAuthority {
 enum CertificateFile {
     /// That of the user's authority.
     Kept(PathBuf),
-    /// Those of both; removed with this value.
-    RunAuthority(PathBuf),
+    /// Those of both, with the lock of the file; removed with this value.
+    RunAuthority(PathBuf, File),
 }
 
 impl Authorities {
@@ -107,7 +107,7 @@ impl Authorities {
     pub(crate) fn file_for(&self, name: &str) -> Option<&Path> {
         match &self.file {
             Some(CertificateFile::Kept(file)) if is_local(name) => Some(file),
-            Some(CertificateFile::RunAuthority(file)) => Some(file),
+            Some(CertificateFile::RunAuthority(file, _)) => Some(file),
             Some(CertificateFile::Kept(_)) | None => None,
         }
     }
@@ -116,7 +116,7 @@ impl Authorities {
 impl CertificateFile {
     fn of_run(directory: &Path, pem: &str) -> Self {
         match directory::write_for_run(directory, pem) {
-            Ok(file) => Self::RunAuthority(file),
+            Ok((file, lock)) => Self::RunAuthority(file, lock),
             Err(error) => {
                 tracing::warn!(
                     "cannot write the certificates of this run to {}: {error}; they are at /$emulator/v1/ca.pem",
@@ -129,14 +129,14 @@ impl CertificateFile {
 
     fn path(&self) -> &Path {
         match self {
-            Self::Kept(file) | Self::RunAuthority(file) => file,
+            Self::Kept(file) | Self::RunAuthority(file, _) => file,
         }
     }
 }
 
 impl Drop for CertificateFile {
     fn drop(&mut self) {
-        if let Self::RunAuthority(file) = self {
+        if let Self::RunAuthority(file, _) = self {
             // A file left behind would name an authority whose key is gone.
             let _ = fs::remove_file(directory::beside(file));
             let _ = fs::remove_file(file);

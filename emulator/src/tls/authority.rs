@@ -164,14 +164,18 @@ fn named(name: &str) -> DistinguishedName {
     distinguished
 }
 
+/// Returns whether a certificate can have this name or address.
+pub(crate) fn is_certifiable(name: &str) -> bool {
+    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || b"-._*".contains(&byte);
+    let is_name = !name.is_empty() && name.len() <= 253 && name.bytes().all(is_legal);
+    is_name || name.parse::<IpAddr>().is_ok()
+}
+
 fn alternative(name: &str) -> Option<SanType> {
     if let Ok(address) = name.parse::<IpAddr>() {
         return Some(SanType::IpAddress(address));
     }
-    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || b"-._*".contains(&byte);
-    if name.is_empty() || name.len() > 253 || !name.bytes().all(is_legal) {
-        return None;
-    }
+    let name = Some(name).filter(|name| is_certifiable(name))?;
     name.try_into().ok().map(SanType::DnsName)
 }
 

@@ -18,6 +18,8 @@ const CERTIFICATE: &str = "ca.pem";
 const TRUST_STORE: &str = "p12";
 const KEY: &str = "ca-key.pem";
 const LOCK: &str = "ca.lock";
+/// The beginning of the names of files that end with a run.
+const OF_RUN: &str = "ca-of-run-";
 /// Below the data directory.
 const BELOW_DATA: &str = "tls";
 /// Below the user's cache directory.
@@ -64,8 +66,9 @@ pub(crate) fn certificate(directory: &Path) -> PathBuf {
 }
 
 /// Writes the certificates that clients of one run trust to a file with a unique name beside the certificate of the user's
-/// authority.
-pub(crate) fn write_for_run(directory: &Path, certificates: &str) -> io::Result<PathBuf> {
+/// authority, and removes those of runs that were killed. The returned file has the lock that shows that its run goes on.
+pub(crate) fn write_for_run(directory: &Path, certificates: &str) -> io::Result<(PathBuf, File)> {
+    remove_of_ended_runs(directory);
     let digest = ring::digest::digest(&ring::digest::SHA256, certificates.as_bytes());
     let unique: String = digest
         .as_ref()
@@ -73,9 +76,27 @@ pub(crate) fn write_for_run(directory: &Path, certificates: &str) -> io::Result<
         .take(8)
         .map(|byte| format!("{byte:02x}"))
         .collect();
-    let name = format!("ca-of-run-{unique}.pem");
-    write(directory, &name, certificates, 0o644)?;
-    Ok(directory.join(name))
+    let name = format!("{OF_RUN}{unique}.pem");
+    let unfinished = write_unfinished(directory, &name, certificates, 0o644)?;
+    // Shared, because on Windows others cannot read a file that is locked otherwise. Without locks, as on some network
+    // drives, the file stays if its run is killed.
+    let _ = unfinished.1.lock_shared();
+    let file = directory.join(name);
+    fs::rename(unfinished.0, &file)?;
+    Ok((file, unfinished.1))
+}
+
+/// Removes the files of runs that have ended without removing them: those that no process has locked.
+fn remove_of_ended_runs(directory: &Path) {
+    let files = fs::read_dir(directory).into_iter().flatten().flatten();
+    for file in files.map(|entry| entry.path()) {
+        let name = file.file_name().and_then(OsStr::to_str);
+        let is_of_run = name.is_some_and(|name| name.starts_with(OF_RUN) && name.ends_with(".pem"));
+        if is_of_run && File::open(&file).is_ok_and(|opened| opened.try_lock().is_ok()) {
+            let _ = fs::remove_file(beside(&file));
+            let _ = fs::remove_file(&file);
+        }
+    }
 }
 
 /// Writes the trust store beside the file with its certificates, unless it exists; `None` if it cannot be written.
@@ -206,6 +227,17 @@ fn write_if_changed(file: &Path, contents: &[u8]) -> io::Result<()> {
 
 /// Writes a file that is complete from the moment it has its name.
 fn write(directory: &Path, name: &str, contents: impl AsRef<[u8]>, mode: u32) -> io::Result<()> {
+    let (unfinished, _) = write_unfinished(directory, name, contents, mode)?;
+    fs::rename(&unfinished, directory.join(name))
+}
+
+/// Writes the contents of a file that is to get a name.
+fn write_unfinished(
+    directory: &Path,
+    name: &str,
+    contents: impl AsRef<[u8]>,
+    mode: u32,
+) -> io::Result<(PathBuf, File)> {
     let unfinished = directory.join(format!("{name}.{}", process::id()));
     // A file left behind by a process of the same number could be open to others.
     match fs::remove_file(&unfinished) {
@@ -215,7 +247,7 @@ fn write(directory: &Path, name: &str, contents: impl AsRef<[u8]>, mode: u32) ->
     let mut file = create(&unfinished, mode)?;
     file.write_all(contents.as_ref())?;
     file.sync_all()?;
-    fs::rename(&unfinished, directory.join(name))
+    Ok((unfinished, file))
 }
 
 #[cfg(unix)]

@@ -25,7 +25,11 @@ impl FromStr for Address {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        if let Ok(address) = text.parse::<IpAddr>() {
+        // As in URLs.
+        let bare = text
+            .strip_prefix('[')
+            .and_then(|text| text.strip_suffix(']'));
+        if let Ok(address) = bare.unwrap_or(text).parse::<IpAddr>() {
             return match address.is_loopback() {
                 true => Ok(Self::Ip(address)),
                 false => Err(()),
@@ -69,6 +73,7 @@ mod tests {
                 "{text}"
             );
         }
+        assert_eq!("[::1]".parse(), Ok(Address::Ip("::1".parse().unwrap())));
         for text in ["alpha", "Orders.Example.com", "a_b.local", "a1"] {
             let host = text.to_lowercase();
             assert_eq!(text.parse(), Ok(Address::Host(host)), "{text}");
@@ -80,6 +85,9 @@ mod tests {
             "0.0.0.0",
             "::",
             "127.0.0.256",
+            "[::]",
+            "[::1",
+            "[a]",
             "a..b",
             "a b",
             "a:1",

@@ -68,6 +68,9 @@ pub fn read_properties(
         .as_ref()
         .and_then(|tree| Object::of(&report, tree, String::new()));
     if let Some(object) = object {
+        if current.is_some() {
+            object.refuse_nulls();
+        }
         let properties = Properties::read(object, kind);
         description = properties.apply(&report, kind, description, tier);
         let fixed = current.map(|current| current.fixed_problems(&description));

@@ -112,6 +112,32 @@ fn additional_tls_names_are_certified_by_a_ca_of_the_run() {
 }
 
 #[test]
+fn certificate_files_of_a_killed_run_are_removed_by_the_next() {
+    let temporary = TemporaryDirectory::unused();
+    let arguments = [
+        "--tls-name",
+        "bus.test",
+        "--tls-directory",
+        temporary.path(),
+    ];
+    let files = |process: &Process| {
+        ["ca_certificate", "trust_store"]
+            .map(|name| PathBuf::from(process.ready[name].as_str().expect("a file")))
+    };
+    let mut killed = Process::start(&arguments);
+    let running = Process::start(&arguments);
+    let of_killed = files(&killed);
+    assert!(of_killed.iter().all(|file| file.exists()));
+    killed.signal("KILL");
+    killed.exit_code();
+    let next = Process::start(&arguments);
+    assert!(of_killed.iter().all(|file| !file.exists()));
+    for process in [running, next] {
+        assert!(files(&process).iter().all(|file| file.exists()));
+    }
+}
+
+#[test]
 fn an_unconstrained_ca_in_the_tls_directory_is_replaced() {
     let temporary = TemporaryDirectory::unused();
     let directory = &temporary.0;
@@ -162,11 +188,15 @@ fn a_given_certificate_is_served() {
     );
 
     for (file, content, reason) in [
-        (&key_file, "nothing", "cannot read a private key from "),
+        (
+            &key_file,
+            "nothing",
+            "cannot read an unencrypted private key in PEM from ",
+        ),
         (
             &certificate_file,
             "nothing",
-            "cannot read a certificate from ",
+            "cannot read a certificate in PEM from ",
         ),
     ] {
         fs::write(file, content).expect("a file can be written");
@@ -182,6 +212,11 @@ fn an_unusable_tls_directory_is_named() {
     let log = failure(1, &[&FREE_PORTS[..], &["--tls-directory", &below]].concat());
     assert_contains(&log, &below);
     assert_contains(&log, "--tls-directory");
+    // A data directory that cannot be used is not a problem of TLS, which would keep its files there without a home.
+    let data = [&FREE_PORTS[..], &["--data", &below]].concat();
+    let ran = run(&data, &[("XDG_CACHE_HOME", ""), ("HOME", "")]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert_contains(&ran.stderr, "cannot use the data directory");
     // Without a cache directory of the user TLS still works.
     let variables = [("XDG_CACHE_HOME", below.as_str())];
     let process = Process::start_with(&FREE_PORTS, &variables);

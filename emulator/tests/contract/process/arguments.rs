@@ -159,6 +159,10 @@ fn an_invalid_log_filter_is_refused() {
         text.starts_with(begin) && text.contains("allowed: off, error, warn"),
         "{text}"
     );
+    let output = run(&[], &[("SERVICEBUS_EMULATOR_LOG", "warning")]);
+    assert_eq!(output.code, Some(2));
+    let expected = r#""warning" is not a level; allowed: off, error, warn"#;
+    assert_contains(&output.stderr, expected);
     // As if it were not set.
     let process = Process::start_with(&FREE_PORTS, &[("SERVICEBUS_EMULATOR_LOG", "")]);
     assert_eq!(process.http().get("/health").status, 200);

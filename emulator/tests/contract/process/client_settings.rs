@@ -31,6 +31,9 @@ fn client_settings_prints_name_ports_connection_string_and_ca() {
     ] {
         assert_contains(&text, part);
     }
+    // For other names an emulator writes a file of its run, which these commands cannot name.
+    let named = [&arguments[..], &["--tls-name", "bus.example.com"]].concat();
+    assert_eq!(printed(&named), text);
     // It is created now, so that the printed lines work before the emulator runs.
     let certificate = std::fs::read_to_string(&ca_file).expect("it is made");
     assert_starts_with(&certificate, "-----BEGIN CERTIFICATE-----");
@@ -126,6 +129,10 @@ fn print_env_az_prints_the_address_of_the_emulator() {
             text.lines().any(|found| found == line),
             "{line:?} is not in\n{text}"
         );
+    }
+    for more in [&["--tls-name", "bus.example.com"][..], &["client-settings"]] {
+        let arguments = [more, &arguments[..]].concat();
+        assert_eq!(printed(&arguments), text, "{arguments:?}");
     }
 }
 

@@ -112,12 +112,11 @@ fn a_port_in_use_exits_with_code_3_and_the_address() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = taken.local_addr().expect("it has an address");
     let port = address.port().to_string();
-    for arguments in [
-        ["--amqp-port", &port, "--http-port", "0"],
-        ["--amqp-port", "0", "--http-port", &port],
-    ] {
-        let text = failure(3, &[&["--host", "127.0.0.1"], &arguments[..]].concat());
+    for taken in ["--amqp-port", "--http-port", "--amqps-port", "--https-port"] {
+        let text = failure(3, &[&FREE_PORTS[..], &[taken, &port]].concat());
         assert_contains(&text, &address.to_string());
+        let remedy = format!("; select another port with {taken}");
+        assert_ends_with(text.trim_end(), &remedy);
     }
     let text = failure(3, &["--host", "no such host", "--amqp-port", "0"]);
     assert_contains(&text, "no such host");

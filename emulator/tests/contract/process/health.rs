@@ -1,6 +1,8 @@
 //! `servicebus-emulator health`, with which a container engine checks the image.
 
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+use std::thread;
 
 use crate::support::*;
 
@@ -27,6 +29,34 @@ fn health_fails_without_a_response() {
     let text = failure(1, &["health", "--host", "127.0.0.1", "--http-port", &port]);
     let expected = format!("no emulator responds at 127.0.0.1:{port}: ");
     assert_starts_with(&text, &expected);
+}
+
+#[test]
+fn health_fails_for_another_server() {
+    for answer in [
+        "SSH-2.0-x\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+        "HTTP/1.1 200 OK\r\n\r\n{\"status\":\"starting\"}",
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let port = listener.local_addr().expect("it has an address").port();
+        let server = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a client");
+            // The whole request: closing with unread bytes resets the connection.
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).expect("a request");
+                request.extend(byte);
+            }
+            stream.write_all(answer.as_bytes()).expect("an answer");
+        });
+        let port = port.to_string();
+        let text = failure(1, &["health", "--host", "127.0.0.1", "--http-port", &port]);
+        let expected = format!("the server at 127.0.0.1:{port} is not an emulator");
+        assert_eq!(text.trim_end(), expected, "{answer}");
+        server.join().expect("it has answered");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The end of a process: exit code zero, and a close for every client. Also the end when no client is connected.
 
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 use crate::support::*;
@@ -63,6 +64,55 @@ fn unresponsive_clients_delay_a_stop_by_seconds_at_most() {
     drop((silent, open));
 }
 
+#[test]
+fn an_unread_standard_error_delays_nothing() {
+    let (mut process, read_errors) = Process::start_unread(&FREE_PORTS, &[]);
+    // Each makes the emulator log a line: many times what a pipe holds.
+    for _ in 0..2_000 {
+        let mut stream = TcpStream::connect(process.amqp()).expect("AMQP accepts");
+        stream.write_all(b"\0").expect("it can be written");
+        stream
+            .set_read_timeout(Some(SOME_TIME))
+            .expect("it can be set");
+        stream.shutdown(Shutdown::Write).expect("it can be ended");
+        // Its end.
+        let _ = stream.read_to_end(&mut Vec::new());
+    }
+    assert_eq!(process.http().get("/health").status, 200);
+    process.signal("TERM");
+    assert_eq!(process.exit_code(), Some(0));
+    read_errors();
+    let logged = process.ended().stderr;
+    assert!(logged.lines().count() > 100, "{logged}");
+}
+
+/// It reads its certificate from a pipe, whose other end stays closed.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_ends_a_start() {
+    let temporary = TemporaryDirectory::unused();
+    std::fs::create_dir_all(&temporary.0).expect("a directory");
+    let pipe = format!("{}/pipe", temporary.path());
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo can be run").success());
+    let certificate = ["--tls-certificate", &pipe, "--tls-key", &pipe];
+    let mut process = spawn(&[&FREE_PORTS[..], &certificate].concat(), &[]);
+    let status = format!("/proc/{}/status", process.id());
+    eventually("a handler of SIGTERM", || {
+        let status = std::fs::read_to_string(&status).expect("the kernel tells");
+        let caught = status
+            .lines()
+            .find_map(|line| line.strip_prefix("SigCgt:"))?;
+        let caught = u64::from_str_radix(caught.trim(), 16).expect("a number");
+        (caught >> 14 & 1 == 1).then_some(())
+    });
+    signal(process.id(), "TERM");
+    let ended = eventually("the end of the process", || {
+        process.try_wait().expect("it can be waited for")
+    });
+    assert_eq!(ended.code(), Some(0));
+}
+
 /// Long enough for a reader on any machine.
 const SOME_TIME: Duration = Duration::from_secs(60);
 const HOLD: &[u8] = b"GET /$emulator/v1/hold HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -76,10 +126,10 @@ fn an_emulator_with_an_idle_timeout_stops_without_clients() {
 #[test]
 fn a_clock_hold_does_not_delay_a_stop() {
     let process = Process::start(&[]);
-    let mut stream = std::net::TcpStream::connect(process.http().0).expect("HTTP accepts");
+    let mut stream = TcpStream::connect(process.http().0).expect("HTTP accepts");
     let timeout = stream.set_read_timeout(Some(SOME_TIME));
     timeout.expect("a time-out can be set");
-    std::io::Write::write_all(&mut stream, HOLD).expect("a request can be written");
+    stream.write_all(HOLD).expect("a request can be written");
     let mut head = [0; 15];
     stream.read_exact(&mut head).expect("it is answered");
     assert_eq!(&head, b"HTTP/1.1 200 OK");

@@ -46,6 +46,40 @@ fn a_body_may_be_chunked_and_have_any_bytes() {
 }
 
 #[test]
+fn a_malformed_chunk_is_refused_with_what_is_wrong() {
+    let bus = Bus::with_queues(&["q"]);
+    let token = root_token("http://localhost/q");
+    let request = format!(
+        "POST /q/messages HTTP/1.1\r\nHost: x\r\nAuthorization: {token}\r\nTransfer-Encoding: chunked\r\n\r\n!\r\n"
+    );
+    let answer = bus.rest_with(None).begin_raw(request.as_bytes()).answer();
+    assert_contains(answer.refusal(400), "nvalid chunk size");
+}
+
+#[test]
+fn a_request_after_a_chunked_one_keeps_the_case_of_its_headers() {
+    let bus = Bus::with_queues(&["q"]);
+    let token = root_token("http://localhost/q");
+    // A body that looks like a head, with bad ends of its lines.
+    let body = "POST /q/messages HTTP/1.1\nORDERID: 1\n\n";
+    let length = body.len();
+    let requests = format!(
+        "POST /q/messages HTTP/1.1\r\nHost: x\r\nAuthorization: {token}\r\nTransfer-Encoding: chunked\r\n\r\n\
+         {length:x}\r\n{body}\r\n0\r\n\r\n\
+         POST /q/messages HTTP/1.1\r\nHost: x\r\nAuthorization: {token}\r\nOrderId: 2\r\nContent-Length: 1\r\n\
+         Connection: close\r\n\r\nx"
+    );
+    let sent = bus
+        .rest_with(None)
+        .begin_raw(requests.as_bytes())
+        .until_closed();
+    assert_eq!(sent.matches("HTTP/1.1 201 Created").count(), 2, "{sent}");
+    let rest = bus.rest();
+    assert_eq!(rest.take("q").text(), body);
+    assert_contains(&rest.take("q").head, "\r\nOrderId: 2\r\n");
+}
+
+#[test]
 fn a_message_sent_to_a_topic_reaches_its_subscriptions() {
     let config = r#"{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Topics":[{"Name":"t","Subscriptions":[
         {"Name":"red","Rules":[{"Name":"r","Properties":{"FilterType":"Correlation",
@@ -193,6 +227,12 @@ fn a_batch_over_the_limit_of_the_tier_is_refused() {
     let half = json!({"Body": "x".repeat(120 * 1024)});
     assert_eq!(rest.send_batch("q", &json!([half, half])).status, 201);
     let refused = rest.send_batch("q", &json!([half, half, half]));
+    assert_contains(refused.refusal(403), "exceeds the limit (262144 bytes)");
+    assert_eq!(bus.http.held("q"), (2, 0));
+    // Not even JSON behind the limit: reading stops there.
+    let content_type = ("Content-Type", "application/vnd.microsoft.servicebus.json");
+    let small = format!("[{}", "{},".repeat(500_000));
+    let refused = rest.send("q", &[content_type], &small);
     assert_contains(refused.refusal(403), "exceeds the limit (262144 bytes)");
     assert_eq!(bus.http.held("q"), (2, 0));
     let endless = json!([{"Body": "x".repeat(2 * 1024 * 1024)}]);

@@ -45,9 +45,17 @@ impl Process {
 
     /// Starts with exactly these arguments and variables, and waits for the ready line.
     pub(crate) fn start_with(arguments: &[&str], variables: &[(&str, &str)]) -> Self {
-        let mut command = command(arguments, variables);
-        command.stdin(Stdio::piped());
-        let mut child = command.spawn().expect("the binary starts");
+        let (process, read_errors) = Self::start_unread(arguments, variables);
+        thread::spawn(read_errors);
+        process
+    }
+
+    /// The same without reading standard error, which the returned function does.
+    pub(crate) fn start_unread(
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> (Self, impl FnOnce() + Send + 'static) {
+        let mut child = spawn(arguments, variables);
         let stdin = child.stdin.take();
         let stdout = child.stdout.take().expect("standard output is piped");
         let (lines_in, lines) = mpsc::channel();
@@ -58,23 +66,25 @@ impl Process {
         });
         let mut stderr = child.stderr.take().expect("standard error is piped");
         let (errors_in, errors) = mpsc::channel();
-        thread::spawn(move || {
+        let mut read_errors = move || {
             let mut text = String::new();
             let _ = stderr.read_to_string(&mut text);
             let _ = errors_in.send(text);
-        });
+        };
         let line = lines.recv_timeout(TIMEOUT).unwrap_or_else(|error| {
             let _ = child.kill();
+            read_errors();
             panic!("no ready line: {error}; {:?}", errors.recv_timeout(TIMEOUT))
         });
         let ready = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
-        Self {
+        let process = Self {
             child,
             stdin,
             lines,
             errors,
             ready,
-        }
+        };
+        (process, read_errors)
     }
 
     /// A client that may do everything.
@@ -121,11 +131,7 @@ impl Process {
 
     /// Sends a signal by its name.
     pub(crate) fn signal(&self, name: &str) {
-        let pid = self.pid().to_string();
-        let status = Command::new("kill")
-            .args([&format!("-{name}"), &pid])
-            .status();
-        assert!(status.expect("kill can be run").success());
+        signal(self.pid(), name);
     }
 
     pub(crate) fn close_stdin(&mut self) {
@@ -138,9 +144,14 @@ impl Process {
         self.ended()
     }
 
+    /// Returns the exit code once the process has ended by itself.
+    pub(crate) fn exit_code(&mut self) -> Option<i32> {
+        wait_for_end(&mut self.child)
+    }
+
     /// Waits until the process has ended by itself.
     pub(crate) fn ended(mut self) -> Ended {
-        let code = wait_for_end(&mut self.child);
+        let code = self.exit_code();
         Ended {
             code,
             stdout: self.lines.iter().collect(),
@@ -200,6 +211,20 @@ pub(crate) fn failure(code: i32, arguments: &[&str]) -> String {
     assert_eq!(ran.code, Some(code), "{arguments:?}: {ran:?}");
     assert!(ran.stdout.is_empty(), "{arguments:?}: {ran:?}");
     ran.stderr
+}
+
+/// Starts the binary with everything piped.
+pub(crate) fn spawn(arguments: &[&str], variables: &[(&str, &str)]) -> Child {
+    let mut command = command(arguments, variables);
+    command.stdin(Stdio::piped());
+    command.spawn().expect("the binary starts")
+}
+
+/// Sends a signal by its name.
+pub(crate) fn signal(pid: u32, name: &str) {
+    let arguments = [format!("-{name}"), pid.to_string()];
+    let status = Command::new("kill").args(arguments).status();
+    assert!(status.expect("kill can be run").success());
 }
 
 fn wait_for_end(child: &mut Child) -> Option<i32> {

@@ -63,10 +63,7 @@ impl SubscriptionBlock {
         let mut written = object.object("Properties");
         let client = written.as_mut().and_then(client);
         let properties = properties_of(written, EntityKind::Subscription);
-        let rules = match object.any("Rules").map(|found| found.value) {
-            Some(Json::NullKeyword(_)) => Vec::new(),
-            _ => object.list("Rules", RuleBlock::read),
-        };
+        let rules = object.list("Rules", RuleBlock::read);
         object.finish();
         Self {
             name,

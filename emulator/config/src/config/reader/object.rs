@@ -241,9 +241,18 @@ impl<'r, 'a> Object<'r, 'a> {
         entries.collect()
     }
 
-    /// Returns the number of keys.
+    /// Returns the number of keys that have a value.
     pub(crate) fn len(&self) -> usize {
-        self.members.len()
+        let values = self.members.iter().filter(|member| !is_null(member));
+        values.count()
+    }
+
+    /// Reports every key with the value null, where an absent key keeps a value that null may be meant to remove.
+    pub(crate) fn refuse_nulls(&self) {
+        for member in self.members.iter().filter(|member| is_null(member)) {
+            let location = Location::of(&member.value, self.location.key(member.name.as_str()));
+            wrong_type(self.report, &location, &member.value, "a value");
+        }
     }
 
     /// Returns the report for its problems.
@@ -300,15 +309,22 @@ impl<'r, 'a> Object<'r, 'a> {
         Some(Located { location, value })
     }
 
+    /// Returns the value of a key. Null counts as absent: many serializers write it for what is not set.
     fn value(&mut self, key: &'static str) -> Option<&'r Value<'a>> {
         if !self.known.contains(&key) {
             self.known.push(key);
         }
-        self.find(key).map(|member| &member.value)
+        let found = self.find(key).filter(|member| !is_null(member));
+        found.map(|member| &member.value)
     }
 
     fn require(&self, key: &'static str) {
-        if self.find(key).is_none() {
+        let found = self.find(key);
+        if let Some(null) = found.filter(|member| is_null(member)) {
+            let location = Location::of(&null.value, self.location.key(key));
+            wrong_type(self.report, &location, &null.value, "a value");
+        }
+        if found.is_none() {
             let start = self.location.range.start;
             let location = Location {
                 path: self.location.path.clone(),
@@ -345,6 +361,10 @@ impl<'r, 'a> Object<'r, 'a> {
             is_secret: false,
         }
     }
+}
+
+fn is_null(member: &ObjectProp<'_>) -> bool {
+    matches!(member.value, Value::NullKeyword(_))
 }
 
 /// Converts a value without its comments. The parser limits its depth.

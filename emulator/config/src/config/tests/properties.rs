@@ -87,6 +87,19 @@ fn problems_of_properties_have_the_texts_of_a_file() {
 }
 
 #[test]
+fn null_keeps_no_property_of_an_existing_entity() {
+    let text = r#"{"ForwardTo":null}"#;
+    assert!(created(text, Tier::Standard).is_ok());
+    let current = EntityDescription {
+        forward_to: Some(path("next")),
+        ..EntityDescription::default()
+    };
+    let found = problems(changed(text, &current));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].contains("ForwardTo: this is null"), "{found:?}");
+}
+
+#[test]
 fn an_update_of_a_property_fixed_at_creation_is_refused() {
     let text = r#"{"RequiresDuplicateDetection":true,"EnablePartitioning":false,"RequiresSession":true,
         "MaxDeliveryCount":0}"#;

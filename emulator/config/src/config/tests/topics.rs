@@ -84,6 +84,29 @@ fn read_again(rule: &Rule) -> Result<Vec<Rule>, ConfigError> {
 }
 
 #[test]
+fn an_optional_key_with_null_is_as_if_absent() {
+    // As serializers write it (azure-service-bus-emulator-installer 96).
+    let nulls = r#"{"UserConfig":{"Logging":null,"Namespaces":[{"Name":"a","Queues":null,"Emulator":null,"Topics":[
+        {"Name":"t","Properties":null,"Subscriptions":[{"Name":"s","Properties":{"ForwardTo":null,"LockDuration":null},
+            "Rules":[{"Name":"r","Properties":{"Action":null,"SqlFilter":null,"FilterType":"Correlation",
+                "CorrelationFilter":{"Label":"l","To":null,"Properties":null}}}]}]}]}]}}"#;
+    let absent = r#"{"UserConfig":{"Namespaces":[{"Name":"a","Topics":[{"Name":"t","Subscriptions":[{"Name":"s",
+        "Rules":[{"Name":"r","Properties":{"FilterType":"Correlation","CorrelationFilter":{"Label":"l"}}}]}]}]}]}}"#;
+    assert_eq!(Config::parse(nulls), Config::parse(absent));
+    // What a filter of this type must have.
+    for (kind, filter) in [
+        ("Correlation", r#""CorrelationFilter":null"#),
+        ("Correlation", r#""CorrelationFilter":{"Label":null}"#),
+        ("Sql", r#""SqlFilter":null"#),
+        ("Sql", r#""SqlFilter":{"SqlExpression":null}"#),
+    ] {
+        let rule = format!(r#"[{{"Name":"r","Properties":{{"FilterType":"{kind}",{filter}}}}}]"#);
+        let error = read_rules(&rule).expect_err(filter);
+        assert_eq!(error.problems.len(), 1, "{error}");
+    }
+}
+
+#[test]
 fn the_default_file_of_the_official_emulator_is_parsed() {
     let config = valid("topics.json");
     let [topic] = &config.namespaces[0].topics[..] else {
