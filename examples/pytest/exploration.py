@@ -32,7 +32,10 @@ class Run:
 
 
 def explore(emulator: Emulator, test: Callable[[Run], None], parties: list[str], **options: Any) -> None:
-    """Runs `test` with each fault, and fails with the report if a run fails; options are those of the control API."""
+    """Runs `test` with each fault, and fails with the report if a run fails or the exploration proves nothing.
+
+    Options are those of the control API.
+    """
     ask = emulator.control.ask
     topology = TOPOLOGY.read_text(encoding="utf-8")
     token = os.environ.get("SERVICEBUS_EXPLORE")
@@ -45,7 +48,7 @@ def explore(emulator: Emulator, test: Callable[[Run], None], parties: list[str],
         report = ask("GET", exploration)
     finally:
         ask("DELETE", exploration)
-    if "stopped" in report["report"] or report["report"]["findings"]:
+    if report["failed"] or not report["done"]:
         pytest.fail(report["text"], pytrace=False)
 
 

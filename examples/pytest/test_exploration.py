@@ -1,5 +1,7 @@
 """The shop's worker charges each order once, whatever fault its completion has."""
 
+import itertools
+
 import pytest
 import shop
 from exploration import Run, explore
@@ -31,7 +33,6 @@ def carefully(run: Run) -> None:
 def carelessly(run: Run) -> None:
     work_until_done(run, Bank())
 
-
 def test_an_order_is_charged_once_with_any_fault(servicebus_emulator):
     explore(servicebus_emulator, carefully, ["worker"], **COMPLETIONS)
 
@@ -43,3 +44,14 @@ def test_a_worker_that_remembers_orders_only_in_memory_fails(servicebus_emulator
     assert "worker's completion of o-17, delivery 1" in report
     assert "timeline of o-17 in orders" in report
     assert '"token": "x1:worker.complete@orders/o-17#1=' in report
+
+
+def test_runs_that_fail_without_their_faults_fail_the_exploration(servicebus_emulator):
+    runs = itertools.count(1)
+
+    def forgetfully(run: Run) -> None:
+        assert next(runs) <= 2, "no database"
+        carefully(run)
+
+    with pytest.raises(pytest.fail.Exception, match="fails although its fault was not applied"):
+        explore(servicebus_emulator, forgetfully, ["worker"], **COMPLETIONS)

@@ -16,12 +16,13 @@ async function workUntilDone(run, charge, charged) {
   expect(charged).toEqual(["o-17"]);
 }
 
+async function carefully(run) {
+  const charged = [];
+  const charge = (order) => charged.includes(order) || charged.push(order);
+  await workUntilDone(run, charge, charged);
+}
+
 test("an order is charged once with any fault", async () => {
-  const carefully = async (run) => {
-    const charged = [];
-    const charge = (order) => charged.includes(order) || charged.push(order);
-    await workUntilDone(run, charge, charged);
-  };
   await explore(COMPLETIONS, carefully);
 });
 
@@ -33,4 +34,13 @@ test("a worker that remembers orders only in memory fails", async () => {
   const exploring = explore(COMPLETIONS, carelessly);
   await expect(exploring).rejects.toThrow("worker's completion of o-17, delivery 1");
   await expect(exploring).rejects.toThrow('"token": "x1:worker.complete@orders/o-17#1=');
+});
+
+test("runs that fail without their faults fail the exploration", async () => {
+  let runs = 0;
+  const forgetfully = async (run) => {
+    if (++runs > 2) throw new Error("no database");
+    await carefully(run);
+  };
+  await expect(explore(COMPLETIONS, forgetfully)).rejects.toThrow("fails although its fault was not applied");
 });

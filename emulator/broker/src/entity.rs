@@ -346,9 +346,9 @@ impl Entity {
         store.receivers().asking().chain(awaiting)
     }
 
-    /// Returns whether a message could be delivered at once if a receiver asked for it.
-    pub fn has_ready(&self) -> bool {
-        let counts = self.counts(SubQueue::Active);
+    /// Returns whether a message of a sub-queue could be delivered at once if a receiver asked for it.
+    pub fn has_ready(&self, kind: SubQueue) -> bool {
+        let counts = self.counts(kind);
         counts.active > counts.locked + counts.deferred
     }
 

@@ -87,6 +87,9 @@ pub struct ExplorationReport {
     pub id: String,
     /// Whether there are no more runs.
     pub done: bool,
+    /// Whether the test has failed: in a run, or because the exploration proves nothing, in which case there may be no
+    /// findings; `text` has the reason.
+    pub failed: bool,
     /// How exactly a token repeats its run: always `statistical`, because events are ordered by real time.
     pub replay: String,
     /// The report for people.

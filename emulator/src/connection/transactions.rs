@@ -158,6 +158,7 @@ impl ClientConnection {
             );
             return Err(ServiceError::new(Condition::NotAllowed, text));
         }
+        self.drop_outdated_work();
         if self.transactions.0.len() >= OPEN {
             self.forget_outdated();
         }
@@ -275,17 +276,35 @@ impl ClientConnection {
         self.roll_back_where(|open| open.coordinator == link);
     }
 
+    /// Rolls back transactions whose time is over, so that their messages no longer count towards the size of entities. Their
+    /// ids stay known: a late discharge learns that it was too late.
+    fn drop_outdated_work(&mut self) {
+        let is_outdated = self.is_outdated();
+        let all = self.transactions.0.iter();
+        let over = all.filter(|(_, open)| is_outdated(open) && !open.entities.is_empty());
+        for id in Vec::from_iter(over.map(|(&id, _)| id)) {
+            if let Some(mut open) = self.transactions.0.remove(&id) {
+                self.roll_back(&open);
+                open.transaction.drop_work();
+                open.entities.clear();
+                open.deliveries.clear();
+                self.transactions.0.insert(id, open);
+            }
+        }
+    }
+
     /// Makes room by removing transactions that can no longer be committed.
     fn forget_outdated(&mut self) {
-        let Some(now) = self
-            .client
-            .namespace
-            .as_ref()
-            .map(|namespace| namespace.clock.now())
-        else {
-            return;
-        };
-        self.roll_back_where(|open| open.transaction.deadline().is_some_and(|end| end <= now));
+        self.roll_back_where(self.is_outdated());
+    }
+
+    fn is_outdated(&self) -> impl Fn(&Open) -> bool + use<> {
+        let namespace = self.client.namespace.as_ref();
+        let now = namespace.map(|namespace| namespace.clock.now());
+        move |open| {
+            let deadline = open.transaction.deadline();
+            deadline.is_some_and(|end| now.is_some_and(|now| end <= now))
+        }
     }
 
     fn roll_back_where(&mut self, is_over: impl Fn(&Open) -> bool) {

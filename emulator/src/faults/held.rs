@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use servicebus_broker::{EntityId, SubQueue};
 
 use crate::router::ConnectionId;
 
@@ -11,13 +12,21 @@ use crate::router::ConnectionId;
 pub(crate) const REQUESTS: ConnectionId = ConnectionId(0);
 
 #[derive(Debug, Default)]
-pub(crate) struct HeldOperations(Arc<Mutex<BTreeMap<ConnectionId, usize>>>);
+pub(crate) struct HeldOperations(Arc<Mutex<BTreeMap<Held, usize>>>);
+
+/// What a fault holds, of which there may be several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Held {
+    pub(crate) connection: ConnectionId,
+    /// The store of a delivery, whose message other receivers may take meanwhile: then nothing is left to wait for.
+    pub(crate) delivery_from: Option<(EntityId, SubQueue)>,
+}
 
 /// One held operation, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct HeldOperation {
-    all: Arc<Mutex<BTreeMap<ConnectionId, usize>>>,
-    connection: ConnectionId,
+    all: Arc<Mutex<BTreeMap<Held, usize>>>,
+    held: Held,
 }
 
 impl HeldOperations {
@@ -27,25 +36,45 @@ impl HeldOperations {
     }
 
     pub(crate) fn add(&self, connection: ConnectionId) -> HeldOperation {
-        *self.0.lock().entry(connection).or_default() += 1;
+        self.insert(connection, None)
+    }
+
+    pub(crate) fn add_delivery(
+        &self,
+        connection: ConnectionId,
+        from: (EntityId, SubQueue),
+    ) -> HeldOperation {
+        self.insert(connection, Some(from))
+    }
+
+    fn insert(
+        &self,
+        connection: ConnectionId,
+        delivery_from: Option<(EntityId, SubQueue)>,
+    ) -> HeldOperation {
+        let held = Held {
+            connection,
+            delivery_from,
+        };
+        *self.0.lock().entry(held).or_default() += 1;
         HeldOperation {
             all: Arc::clone(&self.0),
-            connection,
+            held,
         }
     }
 
-    pub(crate) fn counts(&self) -> Vec<(ConnectionId, usize)> {
-        Vec::from_iter(self.0.lock().iter().map(|(&id, &count)| (id, count)))
+    pub(crate) fn counts(&self) -> Vec<(Held, usize)> {
+        Vec::from_iter(self.0.lock().iter().map(|(&held, &count)| (held, count)))
     }
 }
 
 impl Drop for HeldOperation {
     fn drop(&mut self) {
         let mut all = self.all.lock();
-        if let Some(count) = all.get_mut(&self.connection) {
+        if let Some(count) = all.get_mut(&self.held) {
             *count -= 1;
             if *count == 0 {
-                all.remove(&self.connection);
+                all.remove(&self.held);
             }
         }
     }

@@ -43,6 +43,11 @@ impl Postponed {
         released.map(|(_, connection)| connection)
     }
 
+    /// Removes an operation that is gone.
+    pub(crate) fn remove(&self, number: u64) {
+        self.0.lock().connections.remove(&number);
+    }
+
     /// Removes the operations of a connection that is gone.
     pub(crate) fn forget(&self, connection: ConnectionId) {
         let connections = &mut self.0.lock().connections;

@@ -311,8 +311,13 @@ pub(crate) struct ClockWaits(Mutex<Queue>);
 #[derive(Debug, Default)]
 struct Queue {
     made: u64,
-    waiters: BTreeMap<(Timestamp, u64), Waiter>,
+    waiters: BTreeMap<WaitKey, Waiter>,
+    /// Whether the namespace has ended, and with it all waits.
+    has_ended: bool,
 }
+
+/// The end of a wait, and its number.
+pub(crate) type WaitKey = (Timestamp, u64);
 
 /// A waiting party.
 #[derive(Debug)]
@@ -326,11 +331,15 @@ pub(crate) enum Waiter {
 }
 
 impl ClockWaits {
-    pub(crate) fn add(&self, until: Timestamp, waiter: Waiter) {
+    /// Adds a wait, unless the namespace has ended: no clock would end it any more.
+    pub(crate) fn add(&self, until: Timestamp, waiter: Waiter) -> WaitKey {
         let mut queue = self.queue();
         queue.made += 1;
-        let number = queue.made;
-        queue.waiters.insert((until, number), waiter);
+        let key = (until, queue.made);
+        if !queue.has_ended {
+            queue.waiters.insert(key, waiter);
+        }
+        key
     }
 
     /// Returns the next instant of a wait, and removes earlier ones of requests whose clients are gone.
@@ -352,6 +361,18 @@ impl ClockWaits {
         let later = queue.waiters.split_off(&(now, u64::MAX));
         let due = std::mem::replace(&mut queue.waiters, later);
         due.into_values().collect()
+    }
+
+    /// Removes the wait of an operation that is gone.
+    pub(crate) fn remove(&self, key: WaitKey) {
+        self.queue().waiters.remove(&key);
+    }
+
+    /// Ends all waits with the namespace: requests go on, and find it gone.
+    pub(crate) fn end(&self) {
+        let mut queue = self.queue();
+        queue.has_ended = true;
+        queue.waiters.clear();
     }
 
     /// Removes the waits of a connection that is gone.

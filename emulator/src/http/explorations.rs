@@ -130,8 +130,14 @@ pub(crate) async fn next(State(control): State<Control>, Id(id): Id) -> Result<R
         );
         return Err(ApiError::new(StatusCode::CONFLICT, "conflict", message));
     }
-    let Next::Run(planned) = runs.progress.next(Instant::now()) else {
-        return Ok(StatusCode::NO_CONTENT.into_response());
+    let planned = match runs.progress.next(Instant::now()) {
+        Next::Run(planned) => planned,
+        Next::Done => return Ok(StatusCode::NO_CONTENT.into_response()),
+        // Not 204: a client would take the exploration for complete.
+        Next::Wait => {
+            let message = "a run has not ended yet; remove the exploration, and begin another one";
+            return Err(ApiError::new(StatusCode::CONFLICT, "conflict", message));
+        }
     };
     let run = run::begin(&control, &exploration, &mut runs, planned).await?;
     Ok((StatusCode::CREATED, Json(run)).into_response())
@@ -146,8 +152,8 @@ pub(crate) async fn end(
     let exploration = control.explorations.find(&id)?;
     let mut runs = exploration.state.lock().await;
     let requested = number.parse::<u64>().ok();
-    let is_open = |open: &mut OpenRun| Some(open.number) == requested;
-    let Some(open) = runs.open.take_if(is_open) else {
+    let is_open = |open: &&OpenRun| Some(open.number) == requested;
+    let Some(open) = runs.open.as_ref().filter(is_open) else {
         let was_begun = requested.is_some_and(|requested| (1..=runs.begun).contains(&requested));
         return Err(match was_begun {
             true => ApiError::new(
@@ -161,9 +167,12 @@ pub(crate) async fn end(
             }
         });
     };
-    let outcome = run::outcome(&control, &open, result).await;
-    run::remove_namespace(&control.shared, &open.namespace).await;
-    runs.progress.record_outcome(open.planned, outcome);
+    // If the client disconnects at an await, either the run is still open with its namespace, or its outcome is recorded.
+    let outcome = run::outcome(&control, open, result).await;
+    if let Some(open) = runs.open.take() {
+        runs.progress.record_outcome(open.planned, outcome);
+        run::remove_namespace(&control.shared, &open.namespace).await;
+    }
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -178,6 +187,7 @@ pub(crate) async fn report(
     Ok(Json(ExplorationReport {
         id,
         done: report.is_done,
+        failed: report.is_failure,
         replay: "statistical".to_owned(),
         text: report.text,
         report: report.json,
@@ -190,10 +200,13 @@ pub(crate) async fn remove(
     Id(id): Id,
 ) -> Result<StatusCode, ApiError> {
     let exploration = control.explorations.find(&id)?;
-    control.explorations.0.lock().all.remove(&exploration.id);
-    if let Some(open) = exploration.state.lock().await.open.take() {
-        run::remove_namespace(&control.shared, &open.namespace).await;
-    }
+    let mut runs = exploration.state.lock().await;
+    let Control {
+        explorations,
+        shared,
+        ..
+    } = &control;
+    explorations.remove(&exploration, &mut runs, shared).await;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -210,6 +223,15 @@ impl Explorations {
         *found.requested.lock() = Instant::now();
         Ok(Arc::clone(found))
     }
+
+    /// Removes an exploration with the namespace of its run. A request that waits for `runs` meanwhile begins none.
+    async fn remove(&self, exploration: &Exploration, runs: &mut Runs, shared: &Shared) {
+        self.0.lock().all.remove(&exploration.id);
+        runs.progress.stop("it was removed".to_owned());
+        if let Some(open) = runs.open.take() {
+            run::remove_namespace(shared, &open.namespace).await;
+        }
+    }
 }
 
 /// Removes an exploration after its time without requests. The task keeps nothing else alive.
@@ -222,8 +244,11 @@ fn end_when_abandoned(
     let exploration = Arc::downgrade(exploration);
     async move {
         while let Some(kept) = exploration.upgrade() {
+            let mut runs = kept.state.lock().await;
+            // Read under the lock: a request that held it has begun a run meanwhile.
             let until = *kept.requested.lock() + kept.keep;
             if Instant::now() < until {
+                drop(runs);
                 drop(kept);
                 sleep_until(until.into()).await;
                 continue;
@@ -232,11 +257,11 @@ fn end_when_abandoned(
             else {
                 return;
             };
-            explorations.0.lock().all.remove(&kept.id);
-            if let Some(open) = kept.state.lock().await.open.take() {
-                run::remove_namespace(&shared, &open.namespace).await;
-            }
+            explorations.remove(&kept, &mut runs, &shared).await;
             return;
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

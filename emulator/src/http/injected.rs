@@ -96,7 +96,7 @@ async fn delay(namespace: &Namespace, wait: Wait) {
             let until = namespace.clock.now() + length;
             namespace.faults.waits.add(until, Waiter::Task(wake));
             namespace.alarm.arm(until);
-            // The namespace may be removed before that.
+            // The namespace may end before that, and drops the other end.
             let _ = woken.await;
         }
     }

@@ -191,6 +191,7 @@ impl Namespace {
             self.index_of_entities().clear();
         });
         self.router.close_all();
+        self.faults.waits.end();
         self.turns.notify_waiters();
     }
 

@@ -250,7 +250,7 @@ impl Namespace {
         let entities = self.entities();
         let Some(waiting) = entities
             .iter()
-            .find(|entity| self.read(entity, |entity| entity.has_ready()))
+            .find(|entity| self.read(entity, |entity| entity.has_ready(SubQueue::Active)))
         else {
             return Vec::new();
         };
@@ -305,7 +305,14 @@ impl Namespace {
 
     /// Returns the operations that faults hold. [`Self::busy`] leaves them out: time must advance for them to end.
     fn held_by_faults(&self) -> Vec<Busy> {
-        let held = self.faults.held.counts().into_iter();
+        let mut by_connection = BTreeMap::new();
+        for (held, count) in self.faults.held.counts() {
+            let from = held.delivery_from;
+            if from.is_none_or(|(id, kind)| self.has_ready(id, kind)) {
+                *by_connection.entry(held.connection).or_insert(0) += count;
+            }
+        }
+        let held = by_connection.into_iter();
         let held = held.map(|(connection, count)| match connection {
             REQUESTS => Busy {
                 place: "HTTP".to_owned(),
@@ -317,6 +324,11 @@ impl Namespace {
             },
         });
         held.collect()
+    }
+
+    fn has_ready(&self, id: EntityId, kind: SubQueue) -> bool {
+        let entity = self.entity_name(id).and_then(|path| self.entity(&path));
+        entity.is_some_and(|entity| self.read(&entity, |entity| entity.has_ready(kind)))
     }
 
     /// Returns the locks of a store and of its dead letters, or all.

@@ -3,11 +3,11 @@
 //! A hint names one likely cause and its remedy. Without a cause in the record there is no hint: a wrong hint costs more
 //! than a missing one.
 
+mod faults;
+
 use std::collections::HashSet;
 
 use std::time::SystemTime;
-
-use servicebus_control_api::Operation;
 
 use crate::{
     catalog::topic_and_name,
@@ -153,7 +153,7 @@ fn nothing_sent(report: &Report) -> Option<String> {
     if arrived > 0 {
         return no_matching_id(report);
     }
-    if let Some(refused) = refused(report).or_else(|| blocked_by_fault(report)) {
+    if let Some(refused) = refused(report).or_else(|| faults::blocked(report)) {
         return Some(refused);
     }
     Some(match topic_and_name(owner) {
@@ -177,18 +177,6 @@ fn refused(report: &Report) -> Option<String> {
     Some(format!("a message of {client} was refused: {why}"))
 }
 
-/// Names the last fault that stopped a message from arriving.
-fn blocked_by_fault(report: &Report) -> Option<String> {
-    let mut events = report.timeline.events().iter();
-    let fault = events.rfind(|event| {
-        let mut fault = event.fault.iter();
-        fault.any(|fault| fault.operation == Operation::Send && fault.effect.prevents())
-    })?;
-    let client = fault.client.as_deref().unwrap_or("a client");
-    let detail = fault.detail.as_deref()?;
-    Some(format!("a fault blocked a message of {client}: {detail}"))
-}
-
 /// Explains that no arrived message has the expected id.
 fn no_matching_id(report: &Report) -> Option<String> {
     let id = report.which.only_id()?;
@@ -199,7 +187,7 @@ fn no_matching_id(report: &Report) -> Option<String> {
     if known.clone().any(|known| known == id) {
         return None;
     }
-    if let Some(refused) = refused(report).or_else(|| blocked_by_fault(report)) {
+    if let Some(refused) = refused(report).or_else(|| faults::blocked(report)) {
         return Some(refused);
     }
     let mut seen = HashSet::new();
@@ -232,24 +220,35 @@ fn duplicate(report: &Report) -> Option<String> {
     Some(format!("{id} was dropped as a duplicate{of}"))
 }
 
-/// Explains a settlement after the end of the lock.
+/// Explains a settlement after the end of the lock, unless the message was completed later.
 fn settled_too_late(report: &Report) -> Option<String> {
-    let events = report.timeline.events().iter();
-    let mut refused = events.filter(|event| {
+    let events = report.timeline.events();
+    let refused = events.iter().enumerate().filter(|(_, event)| {
         event.kind == EventKind::Refused
             && event.reason.as_deref() == Some(MESSAGE_LOCK_LOST)
             && report.which.is_named(event.message_id.as_deref())
     });
-    let refused = refused.next()?;
+    let mut lasting = refused.filter(|(index, refused)| {
+        let mut later = events[*index..].iter();
+        !later.any(|later| {
+            later.kind == EventKind::Completed && later.message_id == refused.message_id
+        })
+    });
+    let (index, refused) = lasting.next()?;
     let id = refused.message_id.as_deref()?;
     let client = refused.client.as_deref().unwrap_or("a client");
     let operation = refused.operation.as_deref().unwrap_or("settle");
-    let ended = report.timeline.events().iter().rfind(|event| {
+    let ended = events.iter().rfind(|event| {
         event.kind == EventKind::LockExpired && event.message_id.as_deref() == Some(id)
     });
     let ended = ended.map_or_else(String::new, |ended| {
         format!("; the lock ended at +{:.3} s", ended.offset)
     });
+    if faults::takes_lock(events, index) {
+        return Some(format!(
+            "{client} tried to {operation} {id} after a fault took its lock{ended}"
+        ));
+    }
     let ahead = match report.timeline.advanced() {
         0.0 => String::new(),
         seconds => format!(", the clock is {seconds} s ahead"),
@@ -431,7 +430,7 @@ fn never_received(report: &Report, message: &Message, id: &str) -> String {
     if let Some(why) = session_holders(report, message) {
         return format!("{id} was never received{why}");
     }
-    if let Some(why) = connecting(report) {
+    if let Some(why) = faults::holding(report, id).or_else(|| connecting(report)) {
         return format!("{id} was never received: {why}");
     }
     let (receivers, owner) = (report.receivers.as_deref(), &report.owner);

@@ -93,6 +93,7 @@ pub(crate) fn fault_points(
     key_parts: KeyParts,
 ) -> Vec<FaultPoint> {
     let mut counts = BTreeMap::<String, u64>::new();
+    let mut earlier = BTreeMap::<(&str, &str), Vec<&LoggedOperation>>::new();
     let mut previous = BTreeMap::<&str, Operation>::new();
     let mut fault_points = Vec::new();
     for operation in log {
@@ -111,26 +112,18 @@ pub(crate) fn fault_points(
         );
         let count = counts.entry(key_prefix.clone()).or_default();
         *count += 1;
-        let mut filter = Filter {
-            entity: operation
-                .entity
-                .clone()
-                .filter(|_| operation.operation != Operation::Connect),
-            name: operation.name.clone(),
-            party: Some(key_name.clone()),
-            ..Filter::default()
-        };
-        match subject {
-            Some((id, SubjectKind::Message)) => filter.message_id = Some(id),
-            Some((id, SubjectKind::Session)) => filter.session_id = Some(id),
-            None => {}
-        }
+        let filter = filter(key_name, operation, subject);
+        let alike = earlier.entry((party, operation.operation.name()));
+        let alike = alike.or_default();
+        alike.push(operation);
+        // Not the number in the key: a filter without a subject also selects the operations that have one.
+        let nth = alike.iter().filter(|other| selects(&filter, other)).count() as u64;
         fault_points.push(FaultPoint {
             key: format!("{key_prefix}#{count}"),
             party: party.clone(),
             operation: operation.clone(),
             filter,
-            nth: *count,
+            nth,
             previous: previous.insert(party, operation.operation),
         });
     }
@@ -204,6 +197,43 @@ fn subject(operation: &LoggedOperation, key_parts: KeyParts) -> Option<(String, 
     None
 }
 
+/// Returns the filter of a fault at an operation.
+fn filter(
+    key_name: &str,
+    operation: &LoggedOperation,
+    subject: Option<(String, SubjectKind)>,
+) -> Filter {
+    let is_at_entity = operation.operation != Operation::Connect;
+    let (message_id, session_id) = match subject {
+        Some((id, SubjectKind::Message)) => (Some(id), None),
+        Some((id, SubjectKind::Session)) => (None, Some(id)),
+        None => (None, None),
+    };
+    Filter {
+        entity: operation.entity.clone().filter(|_| is_at_entity),
+        name: operation.name.clone(),
+        party: Some(key_name.to_owned()),
+        message_id,
+        session_id,
+        ..Filter::default()
+    }
+}
+
+/// Returns whether the emulator counts an operation of the same kind and party as selected by this filter.
+fn selects(filter: &Filter, operation: &LoggedOperation) -> bool {
+    let is = |wanted: &Option<String>, found: &Option<String>| wanted.is_none() || wanted == found;
+    let is_in_any_case = |wanted: &Option<String>, found: &Option<String>| {
+        let found = found.as_deref().unwrap_or_default();
+        wanted
+            .as_ref()
+            .is_none_or(|wanted| wanted.eq_ignore_ascii_case(found))
+    };
+    is_in_any_case(&filter.entity, &operation.entity)
+        && is_in_any_case(&filter.name, &operation.name)
+        && is(&filter.message_id, &operation.message_id)
+        && is(&filter.session_id, &operation.session_id)
+}
+
 fn key_prefix(party: &str, operation: &LoggedOperation, subject: Option<&str>) -> String {
     let mut key_prefix = format!("{}.{}", escaped(party), operation.operation.name());
     if let Some(name) = &operation.name {
@@ -235,4 +265,54 @@ fn escaped(text: &str) -> String {
         }
     }
     escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn operation(about: serde_json::Value) -> LoggedOperation {
+        let mut operation = json!({
+            "number": 1, "at": "2026-01-01T00:00:00Z", "offset": 1.0, "operation": "complete", "party": "key-1",
+            "entity": "orders", "messages": 1, "locked": true, "repeatable": true, "faults": [],
+        });
+        let members = about.as_object().unwrap().clone();
+        operation.as_object_mut().unwrap().extend(members);
+        serde_json::from_value(operation).unwrap()
+    }
+
+    #[test]
+    fn a_fault_counts_every_operation_that_its_filter_selects() {
+        let log = [
+            json!({ "message_id": "o-1" }),
+            // Its lock is lost, so that its message is unknown.
+            json!({}),
+            json!({ "message_id": "o-2", "session_id": "s" }),
+            json!({ "session_id": "s" }),
+            json!({ "operation": "receive" }),
+            json!({ "name": "com.microsoft:update-disposition", "message_id": "o-3" }),
+            json!({ "party": "key-2" }),
+            json!({ "entity": "ORDERS" }),
+            json!({ "message_id": "o-1" }),
+        ];
+        let parties = ["key-1", "key-2"].map(|key| (key.to_owned(), key.replace("key", "worker")));
+        let points = fault_points(&log.map(operation), &parties.into(), KeyParts::default());
+        let numbered = points.iter().map(|point| (point.key.as_str(), point.nth));
+        assert_eq!(
+            Vec::from_iter(numbered),
+            [
+                ("worker-1.complete@orders/o-1#1", 1),
+                ("worker-1.complete@orders#1", 2),
+                ("worker-1.complete@orders/o-2#1", 1),
+                ("worker-1.complete@orders/s#1", 2),
+                ("worker-1.receive@orders#1", 1),
+                ("worker-1.complete(update-disposition)@orders/o-3#1", 1),
+                ("worker-2.complete@orders#1", 1),
+                ("worker-1.complete@ORDERS#1", 6),
+                ("worker-1.complete@orders/o-1#2", 2),
+            ]
+        );
+    }
 }

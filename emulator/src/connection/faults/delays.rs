@@ -9,7 +9,9 @@ use servicebus_broker::{LockToken, Timestamp};
 
 use crate::connection::commit::Work;
 use crate::connection::peer::ClientConnection;
-use crate::faults::{Affected, Effect, HeldOperation, MatchContext, MatchedFault, Wait, Waiter};
+use crate::faults::{
+    Affected, Effect, HeldOperation, MatchContext, MatchedFault, Wait, WaitKey, Waiter,
+};
 
 /// Maximum number of waiting operations of a connection, and bytes of their messages; beyond that nothing more is read from
 /// it.
@@ -24,8 +26,8 @@ const LOST_REPLY_TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) enum Due {
     /// Counted from the start of the real clock.
     Real(Duration),
-    /// In the namespace's time.
-    Virtual(Timestamp),
+    /// In the namespace's time, where it is registered under this key.
+    Virtual(WaitKey),
     /// When it is released, by the number under which it waits.
     Released(u64),
 }
@@ -44,6 +46,8 @@ pub(crate) struct DelayedOperation {
 pub(crate) struct DelayedDelivery {
     /// `None` once its delay is over.
     pub(crate) due: Option<Due>,
+    /// Keeps the namespace from being idle during the delay.
+    pub(crate) held: Option<HeldOperation>,
     /// The effect of the fault after the delay.
     pub(crate) fault: Option<MatchedFault>,
 }
@@ -58,7 +62,7 @@ pub(crate) struct Pause {
 
 impl Due {
     /// Before all others in the namespace's time.
-    const FIRST_VIRTUAL: Self = Self::Virtual(Timestamp::from_millis(i64::MIN));
+    const FIRST_VIRTUAL: Self = Self::Virtual((Timestamp::from_millis(i64::MIN), 0));
     const FIRST_RELEASED: Self = Self::Released(0);
 }
 
@@ -82,9 +86,9 @@ impl ClientConnection {
             (Wait::Virtual(length), Some(namespace)) => {
                 let until = namespace.clock.now() + length;
                 let waiter = Waiter::Connection(self.client.id);
-                namespace.faults.waits.add(until, waiter);
+                let key = namespace.faults.waits.add(until, waiter);
                 namespace.alarm.arm(until);
-                Due::Virtual(until)
+                Due::Virtual(key)
             }
             (wait, _) => Due::Real(now + wait.length()),
         }
@@ -110,6 +114,16 @@ impl ClientConnection {
                 namespace.faults.postponed.add(self.client.id),
             )),
             _ => None,
+        }
+    }
+
+    /// Ends a wait whose operation is gone, so that no clock steps to its end.
+    pub(crate) fn end_wait(&self, due: Due) {
+        let namespace = self.client.namespace.as_ref();
+        match (due, namespace.map(|namespace| &namespace.faults)) {
+            (Due::Virtual(key), Some(faults)) => faults.waits.remove(key),
+            (Due::Released(number), Some(faults)) => faults.postponed.remove(number),
+            (Due::Real(_), _) | (_, None) => {}
         }
     }
 
@@ -168,7 +182,7 @@ impl ClientConnection {
     pub(crate) fn is_due(&self, due: Due, now: Duration) -> bool {
         match (due, &self.client.namespace) {
             (Due::Real(at), _) => at <= now,
-            (Due::Virtual(at), Some(namespace)) => at <= namespace.clock.now(),
+            (Due::Virtual((at, _)), Some(namespace)) => at <= namespace.clock.now(),
             (Due::Released(number), Some(namespace)) => !namespace.faults.postponed.has(number),
             (Due::Virtual(_) | Due::Released(_), None) => true,
         }

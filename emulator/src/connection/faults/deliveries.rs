@@ -100,12 +100,17 @@ impl ClientConnection {
     ) {
         let now = self.client.shared.real.elapsed();
         if let Some(due) = self.due_of(matched.first.as_ref(), now) {
-            let due = Some(due);
             self.record_fault(matched.first.as_ref(), affected);
-            let fault = matched.then;
-            self.faults
-                .receivers
-                .insert(link, DelayedDelivery { due, fault });
+            let namespace = self.client.namespace.as_ref();
+            let delayed = DelayedDelivery {
+                due: Some(due),
+                held: namespace.map(|namespace| {
+                    let held = &namespace.faults.held;
+                    held.add_delivery(self.client.id, (entity.id, affected.store))
+                }),
+                fault: matched.then,
+            };
+            self.faults.receivers.insert(link, delayed);
             // Other receivers may take what this one cannot take now.
             self.renew_credit(link);
             return;
@@ -174,8 +179,11 @@ impl ClientConnection {
         for link in over {
             if let Some(delayed) = self.faults.receivers.get_mut(&link) {
                 delayed.due = None;
+                // The message is reserved again first, and keeps the namespace from being idle in turn.
+                let held = delayed.held.take();
+                self.renew_credit(link);
+                drop(held);
             }
-            self.renew_credit(link);
         }
     }
 }

@@ -252,14 +252,20 @@ impl ClientConnection {
     /// Forgets the effects of faults on a link that is gone.
     pub(crate) fn forget_faulted(&mut self, link: LinkId) {
         let delayed_bytes = &mut self.faults.delayed_bytes;
-        self.faults.delayed.retain(|_, delayed| {
+        let mut dues = Vec::new();
+        self.faults.delayed.retain(|&(due, _), delayed| {
             let is_of_link = delayed.link() == Some(link);
             if is_of_link {
                 *delayed_bytes -= delayed.bytes();
+                dues.push(due);
             }
             !is_of_link
         });
-        self.faults.receivers.remove(&link);
+        let delivery = self.faults.receivers.remove(&link);
+        dues.extend(delivery.and_then(|delivery| delivery.due));
+        for due in dues {
+            self.end_wait(due);
+        }
         self.faults.unanswered.remove(&link);
         self.outcomes.forget(link);
     }

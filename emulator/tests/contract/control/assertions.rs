@@ -67,6 +67,70 @@ fn a_failed_assertion_mentions_a_refused_message() {
     assert_contains(&missed("o-1"), &hint);
 }
 
+/// Returns the failure of an assertion that does not hold.
+fn failure(bus: &Bus, request: &Value) -> String {
+    let answer = checked(bus, request).ok();
+    answer["failure"].as_str().expect("a text").to_owned()
+}
+
+#[test]
+fn a_failed_assertion_blames_a_lost_lock_until_its_message_is_completed() {
+    let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
+    let script = |effect| {
+        let fault = json!({"operation": "complete", "message_id": "o-1", "effect": effect});
+        assert_eq!(bus.http.post("~/faults", &fault).status, 201);
+    };
+    peer.send(&sender, &Message::new("o-1"));
+    let receiver = peer.receiver("q");
+    let completed = |count| {
+        let request = json!({"kind": "completed", "entity": "q", "count": count, "within": 0});
+        failure(&bus, &request)
+    };
+    let first = peer.receive_one(&receiver);
+    bus.http.advance(61.0);
+    peer.assert_settle_refused(&first, accepted(), "com.microsoft:message-lock-lost");
+    let expired = completed(1);
+    assert_contains(&expired, "tried to complete o-1 after its lock was lost");
+    assert_contains(&expired, "the clock is 61 s ahead");
+    let second = peer.receive_one(&receiver);
+    peer.complete(&second);
+    script("lose-lock");
+    peer.send(&sender, &Message::new("o-1"));
+    let third = peer.receive_one(&receiver);
+    peer.assert_settle_refused(&third, accepted(), "com.microsoft:message-lock-lost");
+    let taken = completed(2);
+    assert_contains(
+        &taken,
+        "tried to complete o-1 after a fault took its lock; the lock ended at",
+    );
+    let fourth = peer.receive_one(&receiver);
+    peer.complete(&fourth);
+    peer.detach(&receiver);
+    peer.send(&sender, &Message::new("o-2"));
+    let hint = "hint: o-2 was never received: no client is attached to q";
+    assert_contains(&completed(3), hint);
+}
+
+#[test]
+fn a_failed_assertion_names_the_fault_that_delays_a_delivery() {
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
+    bus.http.freeze();
+    let fault = json!({"operation": "receive", "effect": {"delay": {"seconds": 30}}});
+    assert_eq!(bus.http.post("~/faults", &fault).status, 201);
+    peer.send_to("q", &Message::new("o-1"));
+    let mut worker = bus.client_as(&Open::named("worker-1"));
+    let receiver = worker.receiver("q");
+    worker.settle_down();
+    let delivered = json!({"kind": "delivered", "entity": "q", "within": 0});
+    let hint = "hint: o-1 was never received: a fault kept it from worker-1: the delivery was delayed by 30 s of virtual time";
+    assert_contains(&failure(&bus, &delivered), hint);
+    // Its absence is not certain before the delay is over.
+    let absent = json!({"kind": "not_delivered", "entity": "q", "within": 0.1});
+    assert_contains(&failure(&bus, &absent), "operations held by faults: 1");
+    bus.http.advance(30.0);
+    worker.receive_one(&receiver);
+}
+
 #[test]
 fn waiting_assertions_are_limited_and_end_with_their_client() {
     let bus = Bus::with_queues(&["q"]);

@@ -154,6 +154,53 @@ fn an_exploration_passes_for_an_idempotent_worker() {
         "{}",
         report["text"]
     );
+    assert_eq!(report["failed"], false);
+}
+
+#[test]
+fn an_exploration_without_findings_fails_if_its_faults_are_never_applied() {
+    let bus = Bus::with_queues(&["other"]);
+    let exploration = begin(&bus, &request_body());
+    while let Some(run) = next(&bus, &exploration) {
+        let has_fault = !run["token"].is_null();
+        if !has_fault {
+            work(&bus, &run, true);
+        }
+        let result = json!({"passed": !has_fault, "message": "no database"});
+        assert_eq!(end(&bus, &exploration, &run, &result).status, 204);
+    }
+    let report = bus.http.get(&exploration).ok();
+    assert_eq!(members(&report, ["done", "failed"]), json!([true, true]));
+    assert_eq!(report["report"]["findings"], json!([]), "{report}");
+    let text = report["text"].as_str().expect("a text");
+    assert_contains(text, "fails although its fault was not applied");
+}
+
+/// The log does not know the message of a settlement whose lock is lost, so that its key has no message id.
+#[test]
+fn an_exploration_applies_faults_to_settlements_without_a_lock() {
+    let bus = Bus::with_queues(&["other"]);
+    let mut request = request_body();
+    request["token"] = json!("x1:worker.complete(update-disposition)@q#1=lose-lock");
+    let exploration = begin(&bus, &request);
+    while let Some(run) = next(&bus, &exploration) {
+        let mut customer = client(&bus, &run["connection_string"]);
+        for id in ["o-1", "o-2"] {
+            customer.send_to("q", &Message::new(id));
+        }
+        let mut worker = client(&bus, &run["parties"]["worker"]);
+        let (receiver, node) = (worker.receiver("q"), worker.node("q/$management"));
+        let first = worker.receive_one(&receiver).token();
+        let second = worker.receive_one(&receiver).token();
+        let tokens = [first, first, second];
+        let replies = tokens.map(|token| worker.update_disposition(&node, "completed", &[token]));
+        assert_eq!(replies.map(|reply| reply.status()), [200, 410, 200]);
+        let passed = json!({"passed": true});
+        assert_eq!(end(&bus, &exploration, &run, &passed).status, 204);
+    }
+    let report = bus.http.get(&exploration).ok();
+    let outcome = members(&report, ["done", "failed"]);
+    assert_eq!(outcome, json!([true, false]), "{report}");
 }
 
 #[test]

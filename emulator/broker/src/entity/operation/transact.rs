@@ -175,6 +175,15 @@ impl Transaction {
         self.deadline
     }
 
+    /// Drops its work, whose bytes count nowhere any more. The caller has rolled it back at its [participants]; it can be
+    /// committed no more, because its time is over.
+    ///
+    /// [participants]: Self::participants
+    pub fn drop_work(&mut self) {
+        self.participants.clear();
+        self.work.clear();
+    }
+
     /// Checks whether work with so many messages may be enlisted at `now` in this entity.
     pub(crate) fn check(
         &self,

@@ -143,6 +143,73 @@ fn operations_delayed_by_a_fault_keep_the_namespace_busy() {
 }
 
 #[test]
+fn a_delayed_delivery_keeps_the_namespace_busy_while_its_message_waits() {
+    let bus = Bus::with_queues(&["q"]);
+    bus.http.freeze();
+    let settled = |within| {
+        bus.http
+            .post("~/settled", &json!({"within": within}))
+            .status
+    };
+    for effect in [json!("postpone"), json!({"delay": {"seconds": 30}})] {
+        let id = bus.script(&json!({"operation": "receive", "client": "slow", "effect": effect}));
+        let (mut peer, mut slow) = (bus.client(), bus.client_as(&Open::named("slow")));
+        peer.send_to("q", &Message::new("1"));
+        let receiver = slow.receiver_with_credit("q", 1);
+        eventually("it waits", || (hits(&bus, &id) == 1).then_some(()));
+        assert_eq!(settled(0.1), 408, "{effect}");
+        let other = peer.receive_from("q");
+        peer.complete(&other);
+        assert_eq!(
+            settled(30.0),
+            200,
+            "{effect}: another receiver has completed it"
+        );
+        peer.send_to("q", &Message::new("2"));
+        assert_eq!(settled(0.1), 408, "{effect}");
+        match effect.is_string() {
+            true => drop(bus.http.post(RELEASE, &json!({})).ok()),
+            false => bus.http.advance(30.0),
+        }
+        let late = slow.receive(&receiver);
+        assert_eq!(late.id(), "2");
+        slow.complete(&late);
+        assert_eq!(settled(30.0), 200, "{effect}");
+    }
+}
+
+#[test]
+fn the_waits_of_a_link_end_with_it() {
+    for operation in ["send", "receive", "complete"] {
+        for effect in [json!("postpone"), json!({"delay": {"seconds": 86_400}})] {
+            let what = format!("{operation} {effect}");
+            let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
+            bus.http.freeze();
+            let id = bus.script(&json!({"operation": operation, "effect": effect}));
+            let message = Message::new("a").encode();
+            peer.transfer(&sender, 0, false, &message);
+            let link = match operation {
+                "send" => sender,
+                _ => peer.receiver_with_credit("q", 1),
+            };
+            if operation == "complete" {
+                let delivery = peer.receive(&link);
+                peer.dispose(0, delivery.id, delivery.id, false, accepted());
+            }
+            eventually(&what, || (hits(&bus, &id) == 1).then_some(()));
+            peer.detach(&link);
+            peer.settle_down();
+            let released = bus.http.post(RELEASE, &json!({})).ok();
+            let none = json!({"released": false, "waiting": 0});
+            assert_eq!(released, none, "{what}");
+            let due = bus.http.get("~/due").ok()["due"].clone();
+            let mut due = due.as_array().expect("a list").iter();
+            assert!(due.all(|due| due["kind"] != "fault-delay"), "{what}");
+        }
+    }
+}
+
+#[test]
 fn a_postponed_send_is_dropped_with_its_connection() {
     let bus = Bus::with_queues(&["q"]);
     let id = bus.script(&json!({"operation": "send", "effect": "postpone"}));
@@ -333,4 +400,21 @@ fn the_deadline_of_a_delayed_http_request_ends_with_its_client() {
     until("its deadline", || due()[0]["kind"] == "fault-delay");
     drop(pending);
     until("nothing due", || due() == json!([]));
+}
+
+#[test]
+fn a_delayed_http_request_is_answered_when_its_namespace_is_removed() {
+    let bus = Bus::with_queues(&["q"]);
+    bus.http.freeze();
+    let id = bus.script(&json!({"operation": "http", "effect": {"delay": {"seconds": 3600}}}));
+    let pending = bus.rest().begin("POST", "/q/messages", &[], b"hello");
+    eventually("the request is seen", || {
+        (hits(&bus, &id) == 1).then_some(())
+    });
+    let namespaces = "/$emulator/v1/namespaces";
+    let other = bus.http.put(&format!("{namespaces}/other"), &Value::Null);
+    assert_eq!(other.status, 201);
+    let removed = bus.http.delete(&format!("{namespaces}/sbemulatorns"));
+    assert_eq!(removed.status, 204);
+    assert_eq!(pending.answer().status, 404);
 }

@@ -56,6 +56,27 @@ fn a_discharge_after_two_minutes_is_refused() {
 }
 
 #[test]
+fn the_next_declaration_drops_the_work_of_a_transaction_that_timed_out() {
+    let (bus, mut peer, sender, receiver) = bus_with(&["a"]);
+    let (coordinator, transaction) = peer.transaction();
+    let delivery = peer.receive_one(&receiver);
+    peer.settle_in(&delivery, &transaction, accepted()).unwrap();
+    let size = || {
+        let shown = bus.admin().get("/q").expect(200);
+        shown.value("SizeInBytes").to_owned()
+    };
+    let before = size();
+    peer.enlist(&sender, &transaction, "b");
+    assert_ne!(size(), before, "what it will send counts");
+    bus.http.advance(121.0);
+    peer.declare(&coordinator);
+    assert_eq!(size(), before);
+    // A settlement in it changes nothing, and its discharge has the reason.
+    assert_eq!(condition(peer.commit(&coordinator, &transaction)), TIMEOUT);
+    assert_eq!(peer.drain_ids(&receiver, 100), ["a"]);
+}
+
+#[test]
 fn a_transaction_refuses_the_released_outcome() {
     let (bus, mut peer, _, receiver) = bus_with(&["a"]);
     let (_, transaction) = peer.transaction();
