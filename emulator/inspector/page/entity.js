@@ -91,7 +91,8 @@ function Messages({ path, query, row }) {
   };
   const criteria = { state, where, body_contains: body };
   const queryKey = `${namespace.value} ${path} ${state} ${where} ${body} ${columns}`;
-  const filtered = Boolean(where || body);
+  // The control API skips messages whether or not they match.
+  const filtered = Boolean(state || where || body);
   const fetch = useMemo(() => {
     const addColumns = customColumns(path, columns);
     const find = async (/** @type {any} */ query, /** @type {AbortSignal} */ signal) => {
@@ -101,7 +102,7 @@ function Messages({ path, query, row }) {
     if (filtered) {
       return paged(async (from, limit, signal) => {
         const answer = await find({ from, limit }, signal);
-        return { rows: answer.messages, next: answer.next };
+        return { rows: answer.messages, next: answer.next, total: where || body ? undefined : answer.total };
       });
     }
     return async (/** @type {number} */ skip, /** @type {number} */ limit, /** @type {AbortSignal} */ signal) => {

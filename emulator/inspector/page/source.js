@@ -218,8 +218,9 @@ function select(path, whole, query) {
     return { ...whole, entities: found.slice(0, limit), total: contains ? found.length : whole.total, next: undefined };
   }
   if (path === "/messages") {
-    const found = whole.messages.filter((/** @type {any} */ it) => it.sequence_number >= from && (!state || it.state === state) && (it.preview ?? "").includes(body_contains));
-    return { messages: found.slice(skip, skip + limit), next: found[skip + limit]?.sequence_number, total: state || body_contains ? found.length : whole.total };
+    const matching = whole.messages.filter((/** @type {any} */ it) => (!state || it.state === state) && (it.preview ?? "").includes(body_contains));
+    const found = matching.filter((/** @type {any} */ it) => it.sequence_number >= from);
+    return { messages: found.slice(skip, skip + limit), next: found[skip + limit]?.sequence_number, total: state || body_contains ? matching.length : whole.total };
   }
   if (path === "/timeline") {
     const number = sequence_number === undefined ? undefined : Number(sequence_number);

@@ -2,9 +2,12 @@
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { createSuite, row, topology } from "./setup.js";
+import { test } from "node:test";
+import { Recorded } from "../page/source.js";
+import { createNamespace, createSuite, launchBrowser, open, row, topology } from "./setup.js";
 
-const { pageTest, visit } = createSuite();
+const suite = createSuite();
+const { pageTest, visit } = suite;
 
 const MESSAGES = [
   { id: "n1", body: "needle", properties: { color: "red" } },
@@ -25,6 +28,24 @@ async function exportMessages(page) {
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Export" }).click()]);
   return JSON.parse(await readFile(await download.path(), "utf8"));
 }
+
+pageTest("A list of one state shows each of its messages", topology("orders"), async (page, namespace) => {
+  const later = { "x-opt-scheduled-enqueue-time": { timestamp: Date.now() + 3600000 } };
+  await namespace.send("orders", ...Array.from({ length: 240 }, (_, index) => ({ id: `m-${index}`, message_annotations: index % 2 ? later : undefined })));
+  await visit(page, namespace, "orders?state=scheduled");
+  for (const [index, id] of [[0, "m-1"], [60, "m-121"], [119, "m-239"]]) {
+    await page.locator("main .list").evaluate((it, to) => { it.scrollTop = to * 28; }, index);
+    await page.locator(`main .row[aria-rowindex="${index + 2}"]`).getByText(id, { exact: true }).waitFor();
+  }
+  assert.equal(await page.locator("main .list").getAttribute("aria-rowcount"), "121");
+});
+
+test("A report counts all messages of a state", async () => {
+  const messages = Array.from({ length: 120 }, (_, index) => ({ sequence_number: index + 1, state: "active" }));
+  const report = new Recorded({ test: "", failure: null, namespace: "n", fragment: "", answers: { "/messages?entity=q": { messages, total: 130 } } });
+  const answer = await report.request("GET", "/namespaces/n/messages", { query: { entity: "q", state: "active", from: 51, limit: 50 } });
+  assert.deepEqual([answer.messages.length, answer.next, answer.total], [50, 101, 120]);
+});
 
 pageTest("Actions apply to the messages that match the filters", topology("orders"), async (page, namespace) => {
   await namespace.send("orders", ...MESSAGES, { id: "later", body: "needle", message_annotations: { "x-opt-scheduled-enqueue-time": { timestamp: Date.now() + 3600000 } } });
