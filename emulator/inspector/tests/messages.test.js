@@ -72,6 +72,12 @@ pageTest("64-bit integers are shown without rounding", topology("orders"), async
   await page.getByRole("row", { name: "u 18446744073709551615 ulong" }).waitFor();
 });
 
+pageTest("A timestamp beyond those of JavaScript is shown as a number", topology("orders"), async (page, namespace) => {
+  await namespace.send("orders", { id: "late", properties: { at: { timestamp: "9223372036854775807" } } });
+  await body(page, namespace);
+  await page.getByRole("row", { name: "at 9223372036854775807 timestamp" }).waitFor();
+});
+
 /** A namespace that accepts messages of several megabytes. */
 const PREMIUM = { UserConfig: { Namespaces: [{ Name: "sbemulatorns", Emulator: { Tier: "premium" }, Queues: [{ Name: "orders", Properties: { MaxMessageSizeInKilobytes: 4096 } }] }] } };
 
