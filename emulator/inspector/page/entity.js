@@ -3,7 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { navigate, route } from "./route.js";
 import { useRequest } from "./request.js";
-import { address, count, size, span, time } from "./format.js";
+import { address, count, remaining, size, time } from "./format.js";
 import { html } from "./html.js";
 import { List } from "./list.js";
 import { ListActions, Send } from "./actions.js";
@@ -157,8 +157,8 @@ function listColumns(custom, narrow) {
 /** The state of a message and its remaining time. @param {{row: any}} props */
 export function State({ row }) {
   const now = useNow();
-  if (row.state === "locked") return html`locked by ${row.locked_by ?? "a receiver"}${row.locked_until && now !== null ? ` for ${span((Date.parse(row.locked_until) - now) / 1000)}` : ""}`;
-  if (row.state === "scheduled") return html`scheduled${now === null ? "" : `, due in ${span((Date.parse(row.activates_at) - now) / 1000)}`}`;
+  if (row.state === "locked") return html`locked by ${row.locked_by ?? "a receiver"}${row.locked_until && now !== null ? ` for ${remaining(row.locked_until, now)}` : ""}`;
+  if (row.state === "scheduled") return html`scheduled${now === null ? "" : `, due in ${remaining(row.activates_at, now)}`}`;
   if (row.dead_letter_reason) return html`${row.state}: ${row.dead_letter_reason}`;
   return row.state;
 }
