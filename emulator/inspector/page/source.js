@@ -57,11 +57,8 @@ export class Live {
       events.onmessage = (event) => receive(JSON.parse(event.data));
       events.onopen = () => onState(true);
       const end = new Promise((resolve) => {
-        events.onerror = () => {
-          // The error of an EventSource has no text; the next poll gets the reason.
-          if (events.readyState === EventSource.CLOSED) resolve(null);
-          else onState(false);
-        };
+        // The error of an EventSource has no text; the next poll gets the reason.
+        events.onerror = resolve;
         controller.signal.addEventListener("abort", resolve);
         this.#slots.isFree(claim).then((free) => free || resolve(null));
       });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { request as httpRequest } from "node:http";
 import { test } from "node:test";
 import AxeBuilder from "axe-core";
-import { createNamespace, createSuite, open, row, screenshot, startEmulator, topology } from "./setup.js";
+import { createNamespace, createSuite, open, row, screenshot, startEmulator, startProxy, topology } from "./setup.js";
 
 const suite = createSuite();
 const { pageTest, visit } = suite;
@@ -79,6 +79,11 @@ pageTest("A step of the clock enqueues a scheduled message", topology("orders"),
   await page.getByRole("button", { name: "Step" }).click();
   await row(page, "active").waitFor();
   assert.equal((await namespace.counts("orders")).active, 1);
+  await page.getByRole("button", { name: "Send…" }).click();
+  await page.getByLabel("Message ID").last().fill("soon");
+  await page.getByLabel("Enqueue after (seconds)").fill("0.0015");
+  await page.getByRole("dialog").getByRole("button", { name: "Send", exact: true }).click();
+  await row(page, "soon").waitFor();
 });
 
 pageTest("The clock can be advanced, frozen and resumed", topology("orders"), async (page, namespace) => {
@@ -201,9 +206,13 @@ pageTest("A namespace that is created later can be selected", topology("orders")
 
 pageTest("A deleted namespace is reported as missing, not as an unresponsive emulator", topology("orders"), async (page, namespace) => {
   await page.getByText("1 entity.").waitFor();
+  await page.evaluate(() => {
+    globalThis.notes = "";
+    new MutationObserver(() => { globalThis.notes += document.body.innerText; }).observe(document.body, { subtree: true, childList: true, characterData: true });
+  });
   await namespace.request("DELETE", "");
   await page.getByRole("status").getByText(`there is no namespace "${namespace.name}"`).waitFor();
-  assert.equal(await page.getByText("The emulator is not responding").count(), 0);
+  assert.doesNotMatch(await page.evaluate(() => globalThis.notes), /The emulator is not responding/);
 });
 
 for (const colorScheme of ["light", "dark"]) {
@@ -239,6 +248,34 @@ test("The page keeps its data after the emulator ends", { timeout: 60000 }, asyn
     await page.locator("main").getByRole("alert").getByText("The emulator is not responding.").waitFor();
   }
   await page.context().close();
+});
+
+test("A page recovers from a lost connection, and its buttons report it", { timeout: 60000 }, async () => {
+  const namespace = await createNamespace(suite.emulator, "lost", topology("orders"));
+  const proxy = await startProxy(suite.emulator);
+  const page = await open(suite.browser, proxy, `#/${namespace.name}/orders`);
+  const show = (route) => page.evaluate((to) => { location.hash = to; }, `#/${namespace.name}${route}`);
+  await page.getByText("There are no messages.").waitFor();
+  proxy.lose();
+  await page.getByText("Data as of").waitFor();
+  await page.getByRole("button", { name: "Send…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Enqueue after (seconds)").fill("60");
+  await dialog.getByRole("button", { name: "Send", exact: true }).click();
+  await dialog.getByRole("alert").getByText("The emulator is not responding.").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Dismiss" }).click();
+  await show("");
+  await page.getByRole("button", { name: "Export topology" }).click();
+  await page.locator("[aria-live] .bad", { hasText: "The emulator is not responding." }).waitFor();
+  await show("/orders/settings");
+  await page.locator("main").getByRole("alert").getByText("The emulator is not responding.").waitFor();
+  proxy.restore();
+  await page.locator("main").getByText("MaxDeliveryCount").waitFor();
+  await page.getByText("Data as of").waitFor({ state: "detached" });
+  assert.deepEqual(page.errors, []);
+  await page.context().close();
+  proxy.stop();
 });
 
 test("Requests with a foreign host or from other sites are refused", async () => {
