@@ -162,3 +162,14 @@ pageTest("The copied request and assertions describe the list", {
   await visit(page, namespace, `${high}?where=a%20%3D%20'b'`);
   assert.match(await copied(page, "Copy as curl"), /messages\?entity=prices%2FSubscriptions%2Fhigh&where=a\+%3D\+%27b%27'$/);
 });
+test("A text is copied at an address without a clipboard API", { timeout: 60000 }, async () => {
+  const browser = await launchBrowser("--host-resolver-rules=MAP servicebus 127.0.0.1");
+  const namespace = await createNamespace(suite.emulator, "insecure", topology("orders"));
+  const [origin, address] = [suite.emulator.origin, suite.emulator.page].map((it) => it.replace("127.0.0.1", "servicebus"));
+  const page = await open(browser, { origin, page: address }, `#/${namespace.name}/orders`);
+  await page.evaluate(() => document.addEventListener("copy", (event) => { globalThis.copied = event.target.value; }));
+  assert.match(await copied(page, "Copy as curl"), /^curl 'http:\/\/servicebus:/);
+  await page.getByRole("button", { name: "Copied" }).waitFor();
+  assert.deepEqual(page.errors, []);
+  await browser.close();
+});
