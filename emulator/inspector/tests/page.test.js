@@ -215,6 +215,23 @@ pageTest("A deleted namespace is reported as missing, not as an unresponsive emu
   assert.doesNotMatch(await page.evaluate(() => globalThis.notes), /The emulator is not responding/);
 });
 
+pageTest("The sparkline has one sample per interval", topology("orders"), async (page, namespace) => {
+  await page.addInitScript(() => {
+    globalThis.setInterval = (run, interval) => { if (interval === 5000) globalThis.sample = run; };
+  });
+  await page.reload();
+  await visit(page, namespace, "orders");
+  const samples = async () => (await page.locator("svg.sparkline polyline").getAttribute("points")).split(" ").length;
+  for (const id of ["o-1", "o-2"]) {
+    await namespace.send("orders", { id });
+    await row(page, id).waitFor();
+  }
+  assert.equal(await samples(), 1);
+  await page.evaluate(() => globalThis.sample());
+  await page.getByRole("img", { name: "At most 2 active messages in the last five minutes" }).waitFor();
+  assert.equal(await samples(), 2);
+});
+
 for (const colorScheme of ["light", "dark"]) {
   pageTest(`All views are accessible in the ${colorScheme} scheme`, topology("orders", "invoices"), async (page, namespace) => {
     await namespace.send("orders", { id: "o-17", body: '{"total": 3}', properties: { color: "red", price: { int: 12 } } }, { id: "o-18" });
