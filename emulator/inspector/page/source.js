@@ -44,17 +44,16 @@ export class Live {
   follow(namespace, onChange, onState) {
     const path = `v1/namespaces/${encodeURIComponent(namespace)}/changes`;
     const controller = new AbortController();
-    /** @type {number | undefined} */
-    let position;
-    const receive = (/** @type {any} */ change) => {
-      position = change.position;
+    let lastId = "";
+    const receive = (/** @type {{lastEventId: string, data: string}} */ event) => {
+      lastId = event.lastEventId;
       onState(true);
-      onChange(change);
+      onChange(JSON.parse(event.data));
     };
     const stream = async () => {
       const claim = this.#slots.claim();
       const events = new EventSource(path);
-      events.onmessage = (event) => receive(JSON.parse(event.data));
+      events.onmessage = receive;
       events.onopen = () => onState(true);
       const end = new Promise((resolve) => {
         // The error of an EventSource has no text; the next poll gets the reason.
@@ -70,7 +69,7 @@ export class Live {
       for (let first = true; !controller.signal.aborted; first = false) {
         if (first || await this.#slots.isFree()) await stream();
         if (controller.signal.aborted) return;
-        await poll(path, position, controller.signal).then(receive, (error) => controller.signal.aborted || onState(false, error instanceof RequestError ? error.message : undefined));
+        await poll(path, lastId, controller.signal).then(receive, (error) => controller.signal.aborted || onState(false, error instanceof RequestError ? error.message : undefined));
         await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL));
       }
     };
@@ -126,9 +125,9 @@ function newClaim() {
   return Date.now() + Math.random();
 }
 
-/** Reads the first event of a stream, then closes it. @param {string} path @param {number | undefined} position @param {AbortSignal} signal */
-async function poll(path, position, signal) {
-  const headers = position === undefined ? undefined : { "last-event-id": String(position) };
+/** Reads the first event of a stream, then closes it. @param {string} path @param {string} lastId @param {AbortSignal} signal */
+async function poll(path, lastId, signal) {
+  const headers = lastId ? { "last-event-id": lastId } : undefined;
   const response = await fetch(path, { headers, signal });
   if (!response.ok || !response.body) throw new RequestError(response.status, errorMessage(await response.text(), response.status));
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -139,9 +138,9 @@ async function poll(path, position, signal) {
     text += chunk.value ?? "";
   }
   reader.cancel();
-  const [, json] = /^data: (.*)$/m.exec(text) ?? [];
-  if (!json) throw new RequestError(response.status, "The stream of changes ended without an event.");
-  return JSON.parse(json);
+  const [, lastEventId, data] = /^id: (.*)\ndata: (.*)$/m.exec(text) ?? [];
+  if (!data) throw new RequestError(response.status, "The stream of changes ended without an event.");
+  return { lastEventId, data };
 }
 
 /** @param {string} text @param {number} status */

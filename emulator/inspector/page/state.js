@@ -111,9 +111,7 @@ function follow() {
 function applyChange(change) {
   const before = lastChange.peek();
   lastChange.value = change;
-  if (change.counts?.length) {
-    const changed = change.counts.map((/** @type {any} */ it) => [it.path, it.counts]);
-    counts.value = { ...counts.peek(), ...Object.fromEntries(changed) };
-  }
+  const changed = change.counts.map((/** @type {any} */ it) => [it.path, it.counts]);
+  if (change.many || changed.length) counts.value = { ...(change.many ? {} : counts.peek()), ...Object.fromEntries(changed) };
   if (change.many || change.position !== before?.position) version.value = version.peek() + 1;
 }

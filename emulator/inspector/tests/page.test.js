@@ -113,13 +113,14 @@ pageTest("An imported message equals the exported message", topology("orders", "
   await namespace.send("orders", { id: "o-1", body: Buffer.from([0, 255, 128]), properties: { price: { decimal128: "CQAAAAAAAAAAAAAAAAAiMA==" } } }, { id: "o-2", session: "s", properties: { n: { int: 5 } } }).catch(() =>
     namespace.send("orders", { id: "o-1", body: Buffer.from([0, 255, 128]) }, { id: "o-2", properties: { n: { int: 5 } } }),
   );
+  await namespace.send("orders", { id: "o-3", properties: { whole: { double: 1e17 }, large: { double: 3.8939683381872185e162 }, wide: { long: "9007199254740992" } } });
   await visit(page, namespace, "orders");
-  await row(page, "o-1").waitFor();
+  await row(page, "o-3").waitFor();
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Export" }).click()]);
   await visit(page, namespace, "copies");
   await page.getByLabel("Import").setInputFiles(await download.path());
-  await row(page, "o-2").waitFor();
-  for (const number of [1, 2]) {
+  await row(page, "o-3").waitFor();
+  for (const number of [1, 2, 3]) {
     const [from, to] = await Promise.all(["orders", "copies"].map((entity) => namespace.request("GET", `/messages/${number}?entity=${entity}`)));
     const comparable = ({ message_annotations, amqp, ...rest }) => rest;
     assert.deepEqual(comparable(to.message), comparable(from.message));
@@ -213,6 +214,33 @@ pageTest("A deleted namespace is reported as missing, not as an unresponsive emu
   await namespace.request("DELETE", "");
   await page.getByRole("status").getByText(`there is no namespace "${namespace.name}"`).waitFor();
   assert.doesNotMatch(await page.evaluate(() => globalThis.notes), /The emulator is not responding/);
+});
+
+pageTest("The counts of entities are current after a reset and when they are created again", topology("orders"), async (page, namespace) => {
+  const count = (text) => page.locator(".tree .row", { hasText: "orders" }).getByRole("gridcell").nth(1).filter({ hasText: new RegExp(`^${text}$`) }).waitFor({ state: "attached" });
+  await count("");
+  for (const [method, path, body] of [["POST", "/reset"], ["DELETE", "/queues/orders"], ["DELETE", ""]]) {
+    await namespace.send("orders", { id: "o-1" }, { id: "o-2" });
+    await count("2");
+    await namespace.request(method, path, body);
+    if (path === "") await createNamespace(suite.emulator, namespace.name, topology("orders"));
+    else if (method === "DELETE") await namespace.request("PUT", path);
+    await count("");
+  }
+});
+
+pageTest("Changes of entities, settings and faults by others are shown", topology("orders"), async (page, namespace) => {
+  await visit(page, namespace, "faults");
+  await page.getByText("There are no faults.").waitFor();
+  await namespace.request("POST", "/faults", { operation: "send", entity: "orders", effect: "lose-reply" });
+  await page.getByRole("cell", { name: "entity orders" }).waitFor();
+  await visit(page, namespace, "orders/settings");
+  const limit = page.locator("main dt", { hasText: "MaxDeliveryCount" }).locator("+ dd");
+  await limit.getByText("10", { exact: true }).waitFor();
+  await namespace.request("PUT", "/queues/orders", { MaxDeliveryCount: 3 });
+  await limit.getByText("3", { exact: true }).waitFor();
+  await namespace.request("PUT", "/queues/created-later");
+  await page.locator(".tree .row", { hasText: "created-later" }).waitFor();
 });
 
 pageTest("The sparkline has one sample per interval", topology("orders"), async (page, namespace) => {

@@ -114,12 +114,16 @@ pageTest("An import reports files that cannot be sent", topology("orders"), asyn
   await page.locator("[aria-live] .bad").waitFor();
   await file('[{"application_properties": {"n": {"long": 9007199254740993}}}]');
   await page.getByText('9007199254740993 exceeds the integers that JSON numbers represent exactly: write it as a string, for example {"long": "9007199254740993"}').waitFor();
+  await file('[{"application_properties": {"n": {"double": 100000000000000000}}}]');
+  await page.getByText("Imported 1 message").waitFor();
   await file('[{"body": {"text": "x"}}, {"body": {"omitted": 5}}]');
   await page.locator("[aria-live] .bad", { hasText: "messages[1]" }).waitFor();
   await file('{"body": {"text": "alone"}, "application_properties": {"n": {"long": "9007199254740993"}}}');
-  await page.getByText("Imported 1 message").waitFor();
-  const { message } = await namespace.request("GET", "/messages/1?entity=orders");
-  assert.deepEqual(message.application_properties, { n: { long: "9007199254740993" } });
+  await row(page, "active").nth(1).waitFor();
+  for (const [number, n] of [[1, { double: 1e17 }], [2, { long: "9007199254740993" }]]) {
+    const { message } = await namespace.request("GET", `/messages/${number}?entity=orders`);
+    assert.deepEqual(message.application_properties, { n });
+  }
 });
 
 pageTest("Custom columns show properties and values of long bodies", topology("orders"), async (page, namespace) => {
@@ -162,6 +166,7 @@ pageTest("The copied request and assertions describe the list", {
   await visit(page, namespace, `${high}?where=a%20%3D%20'b'`);
   assert.match(await copied(page, "Copy as curl"), /messages\?entity=prices%2FSubscriptions%2Fhigh&where=a\+%3D\+%27b%27'$/);
 });
+
 test("A text is copied at an address without a clipboard API", { timeout: 60000 }, async () => {
   const browser = await launchBrowser("--host-resolver-rules=MAP servicebus 127.0.0.1");
   const namespace = await createNamespace(suite.emulator, "insecure", topology("orders"));

@@ -26,7 +26,7 @@ pub(crate) fn describe(d: &mut Description) {
         )
         .text(
             "after",
-            "Returns only entities after the one with this path.",
+            "Returns only entities after this one: the `next` of an answer in the same order.",
         )
         .limit(1000, "The maximum number of results; 1,000 by default.")
         .answers::<Entities>(200, "The entities.");
@@ -50,9 +50,10 @@ pub(crate) fn describe_live(d: &mut Description) {
         .more(
             "The response is a stream of server-sent events. The data of each event describes the \
             current state. The emulator sends an event after a change, at most five per second, \
-            and a comment after 15 s without an event. The id of an event is the position of the \
-            latest event of the record. With `Last-Event-ID`, the first event names the entities \
-            that have changed since then; without it, the client has to request everything.",
+            and a comment after 15 s without an event. With the id of an event as `Last-Event-ID`, \
+            the first event names the entities that have changed since then. Without it, and \
+            after a reset or a change of entities, rules or faults, the client has to request \
+            everything.",
         )
         .answers_with(
             200,
