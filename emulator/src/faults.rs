@@ -54,6 +54,8 @@ pub(crate) struct Faults {
 #[derive(Debug, Default)]
 struct Script {
     made: u64,
+    /// How often faults were added or removed.
+    changes: u64,
     faults: BTreeMap<u64, Scripted>,
 }
 
@@ -112,7 +114,7 @@ impl Faults {
         let scripted = scripted(script.made);
         let state = scripted.state.clone();
         script.faults.insert(state.id, scripted);
-        self.summarise(&script);
+        self.changed(&mut script);
         Some(state)
     }
 
@@ -127,14 +129,19 @@ impl Faults {
     pub(crate) fn remove(&self, id: u64) -> bool {
         let mut script = self.script();
         let removed = script.faults.remove(&id).is_some();
-        self.summarise(&script);
+        self.changed(&mut script);
         removed
     }
 
     pub(crate) fn clear(&self) {
         let mut script = self.script();
         script.faults.clear();
-        self.summarise(&script);
+        self.changed(&mut script);
+    }
+
+    /// Returns how often faults were added or removed.
+    pub(crate) fn changes(&self) -> u64 {
+        self.script().changes
     }
 
     /// Starts or stops recording operations; discards what was recorded before.
@@ -208,7 +215,9 @@ impl Faults {
         matched
     }
 
-    fn summarise(&self, script: &Script) {
+    /// Counts a change of the faults, and updates the flags.
+    fn changed(&self, script: &mut Script) {
+        script.changes += 1;
         let mut faults = script.faults.values();
         let any = if script.faults.is_empty() { 0 } else { ANY };
         let inside = faults.any(|scripted| scripted.state.fault.filter.is_about_messages());

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use rand::rngs::SmallRng;
@@ -70,6 +71,8 @@ pub(crate) struct Namespace {
     /// Stores whose messages the timers task forwards.
     forwarding: Mutex<VecDeque<(EntityPath, SubQueue)>>,
     timeline: Mutex<Timeline>,
+    /// Counts the changes that the timeline does not show.
+    revision: AtomicU64,
     pub(crate) refusals: Refusals,
     pub(crate) recorded_messages: RecordedMessages,
     pub(crate) followed_messages: FollowedMessages,
@@ -218,6 +221,7 @@ impl Namespace {
             failures,
             store,
             timeline: Mutex::new(Timeline::new(Timeline::CAPACITY)),
+            revision: AtomicU64::new(Ids::new(None, 0).next()),
             refusals: Refusals::default(),
             recorded_messages: RecordedMessages::new(records_messages),
             followed_messages: FollowedMessages::default(),
@@ -355,6 +359,18 @@ impl Namespace {
 
     pub(crate) fn timeline(&self) -> Ordered<MutexGuard<'_, Timeline>> {
         take(Rank::Inner, || self.timeline.lock())
+    }
+
+    /// Returns a number that differs after a reset, and after each change of entities, rules and faults. It begins with a
+    /// random one, so that a later namespace of the same name has another.
+    pub(crate) fn revision(&self) -> u64 {
+        let revision = self.revision.load(Ordering::Acquire);
+        revision.wrapping_add(self.faults.changes())
+    }
+
+    /// Counts a change that has happened.
+    fn revise(&self) {
+        self.revision.fetch_add(1, Ordering::Release);
     }
 
     pub(crate) fn record_refusal(

@@ -104,7 +104,7 @@ pub struct Entities {
     pub entities: Vec<EntitySummary>,
     /// The number of entities whose paths contain the requested text.
     pub total: u64,
-    /// If there are more: request those `after` this path.
+    /// If there are more: request those `after` this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }

@@ -188,11 +188,14 @@ export function Send({ path }) {
       return;
     }
     const after = Number(field("after") ?? 0);
-    if (after > 0) {
-      const clock = await request("GET", "/clock");
-      message.message_annotations = { "x-opt-scheduled-enqueue-time": { timestamp: Date.parse(clock.now) + after * 1000 } };
-    }
-    if (await perform(after > 0 ? "Scheduled 1 message" : "Sent 1 message", () => request("POST", "/messages", { query: { entity: to }, body: message }))) setOpen(false);
+    const post = async () => {
+      if (after > 0) {
+        const clock = await request("GET", "/clock");
+        message.message_annotations = { "x-opt-scheduled-enqueue-time": { timestamp: Math.round(Date.parse(clock.now) + after * 1000) } };
+      }
+      return request("POST", "/messages", { query: { entity: to }, body: message });
+    };
+    if (await perform(after > 0 ? "Scheduled 1 message" : "Sent 1 message", post)) setOpen(false);
   };
   return html`
     <button onClick=${() => setOpen(true)}>Send…</button>

@@ -14,7 +14,7 @@ import { Message } from "./message.js";
 import { Dialog, Link, Placeholder, save } from "./components.js";
 import { TimelineView } from "./timeline-view.js";
 import { Rules } from "./rules.js";
-import { changesError, loadNamespaces, namespace, namespaces, notice, offlineSince, request, source, start } from "./state.js";
+import { changesError, loadNamespaces, namespace, namespaces, notice, offlineSince, request, showErrors, source, start } from "./state.js";
 import { Tree } from "./tree.js";
 
 /** @type {[any, string][]} */
@@ -87,7 +87,7 @@ function Overview() {
   const answer = useRequest("/entities", { order: "dead-letter", limit: 10 });
   const { data } = answer;
   const deadLettered = (data?.entities ?? []).filter((/** @type {any} */ it) => it.counts.dead_letter > 0);
-  const exportTopology = async () => save(`${namespace.value}.json`, JSON.stringify(await request("GET", "/topology"), null, 2));
+  const exportTopology = () => showErrors(async () => save(`${namespace.value}.json`, JSON.stringify(await request("GET", "/topology"), null, 2)));
   return html`
     <header class="bar"><h1>${namespace.value}</h1>${!source.recorded && html`<button onClick=${exportTopology}>Export topology</button>`}</header>
     ${data ? html`<p class="muted">${count(data.total, "entity", "entities")}. Select one to view its messages.</p>` : html`<${Placeholder} answer=${answer} />`}

@@ -1,7 +1,7 @@
 // The clock of the namespace: its time, the next due event, and controls.
 
 import { useState } from "preact/hooks";
-import { instant, span, splitAddress } from "./format.js";
+import { instant, remaining, span, splitAddress } from "./format.js";
 import { html } from "./html.js";
 import { Link, useNow } from "./components.js";
 import { perform, request, lastChange, source } from "./state.js";
@@ -48,5 +48,5 @@ export function Due({ due, now }) {
   const [entity, subQueue] = splitAddress(due.entity ?? "");
   const message = due.sequence_number !== undefined && due.sequence_number !== null && due.entity;
   return html`${what}${message && html` of <${Link} to=${{ entity, subQueue, tab: "messages", item: String(due.sequence_number) }}>${due.sequence_number}<//>`}
-    ${due.entity && html` in ${due.entity}`} in ${span(Math.max(0, (Date.parse(due.at) - now) / 1000))}`;
+    ${due.entity && html` in ${due.entity}`} in ${remaining(due.at, now)}`;
 }

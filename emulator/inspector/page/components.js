@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { formatRoute } from "./route.js";
 import { html } from "./html.js";
-import { lastChange, namespace, notice } from "./state.js";
+import { lastChange, namespace, notice, showErrors } from "./state.js";
 
 /** A link to a route in the namespace. @param {{to: Partial<import("./route.js").Route>, children?: any, class?: string, label?: string}} props */
 export function Link({ to, children, label, ...rest }) {
@@ -72,12 +72,26 @@ export function Dialog({ title, close, children }) {
 /** A button that copies a text to the clipboard. @param {{text: () => string, children?: any}} props */
 export function Copy({ text, children }) {
   const [done, setDone] = useState(false);
-  const copy = async () => {
-    await navigator.clipboard.writeText(text());
+  const copy = () => showErrors(async () => {
+    await writeClipboard(text());
     setDone(true);
     setTimeout(() => setDone(false), 1500);
-  };
+  });
   return html`<button onClick=${copy}>${done ? "Copied" : children}</button>`;
+}
+
+/** Copies a text, also where the browser has no clipboard API: at the name of another host without TLS. @param {string} text */
+async function writeClipboard(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const focused = /** @type {HTMLElement | null} */ (document.activeElement);
+  const area = document.createElement("textarea");
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  const copied = document.execCommand("copy");
+  area.remove();
+  focused?.focus();
+  if (!copied) throw new Error("The browser did not copy the text.");
 }
 
 /** Saves a text as a file. @param {string} name @param {string} text @param {string} type */

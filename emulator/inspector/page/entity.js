@@ -3,7 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { navigate, route } from "./route.js";
 import { useRequest } from "./request.js";
-import { address, count, size, span, time } from "./format.js";
+import { address, count, remaining, size, time } from "./format.js";
 import { html } from "./html.js";
 import { List } from "./list.js";
 import { ListActions, Send } from "./actions.js";
@@ -91,7 +91,8 @@ function Messages({ path, query, row }) {
   };
   const criteria = { state, where, body_contains: body };
   const queryKey = `${namespace.value} ${path} ${state} ${where} ${body} ${columns}`;
-  const filtered = Boolean(where || body);
+  // The control API skips messages whether or not they match.
+  const filtered = Boolean(state || where || body);
   const fetch = useMemo(() => {
     const addColumns = customColumns(path, columns);
     const find = async (/** @type {any} */ query, /** @type {AbortSignal} */ signal) => {
@@ -101,7 +102,7 @@ function Messages({ path, query, row }) {
     if (filtered) {
       return paged(async (from, limit, signal) => {
         const answer = await find({ from, limit }, signal);
-        return { rows: answer.messages, next: answer.next };
+        return { rows: answer.messages, next: answer.next, total: where || body ? undefined : answer.total };
       });
     }
     return async (/** @type {number} */ skip, /** @type {number} */ limit, /** @type {AbortSignal} */ signal) => {
@@ -156,8 +157,8 @@ function listColumns(custom, narrow) {
 /** The state of a message and its remaining time. @param {{row: any}} props */
 export function State({ row }) {
   const now = useNow();
-  if (row.state === "locked") return html`locked by ${row.locked_by ?? "a receiver"}${row.locked_until && now !== null ? ` for ${span((Date.parse(row.locked_until) - now) / 1000)}` : ""}`;
-  if (row.state === "scheduled") return html`scheduled${now === null ? "" : `, due in ${span((Date.parse(row.activates_at) - now) / 1000)}`}`;
+  if (row.state === "locked") return html`locked by ${row.locked_by ?? "a receiver"}${row.locked_until && now !== null ? ` for ${remaining(row.locked_until, now)}` : ""}`;
+  if (row.state === "scheduled") return html`scheduled${now === null ? "" : `, due in ${remaining(row.activates_at, now)}`}`;
   if (row.dead_letter_reason) return html`${row.state}: ${row.dead_letter_reason}`;
   return row.state;
 }

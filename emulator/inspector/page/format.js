@@ -34,6 +34,11 @@ export function span(seconds) {
   return `${sign}${whole} ${unit}${rest ? ` ${rest} ${smaller}` : ""}`;
 }
 
+/** The time that remains until an instant; none after it, until the page gets the change. @param {string} until @param {number} now in milliseconds */
+export function remaining(until, now) {
+  return span(Math.max(0, (Date.parse(until) - now) / 1000));
+}
+
 /** @param {number} value @param {number} digits */
 function trim(value, digits) {
   return value.toFixed(digits).replace(/\.0+$/, "");

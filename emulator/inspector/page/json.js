@@ -15,10 +15,15 @@ export function tokens(text) {
   return text.match(TOKEN);
 }
 
+/** Whether the token is the value of a floating-point type, which has no other values than a number of JavaScript. @param {string[]} all @param {number} index */
+function isFloat(all, index) {
+  return all[index - 1] === ":" && /^"(double|float)"$/.test(all[index - 2]);
+}
+
 /** Parses JSON. Fails if it contains an integer that JSON.parse would round. @param {string} text @returns {any} */
 export function parseExact(text) {
   const value = JSON.parse(text);
-  const rounded = text.match(TOKEN)?.find((token) => /^-?\d+$/.test(token) && !Number.isSafeInteger(Number(token)));
+  const rounded = text.match(TOKEN)?.find((token, index, all) => /^-?\d+$/.test(token) && !Number.isSafeInteger(Number(token)) && !isFloat(all, index));
   if (rounded) throw new Error(`${rounded} exceeds the integers that JSON numbers represent exactly: write it as a string, for example {"long": "${rounded}"}`);
   return value;
 }
@@ -31,7 +36,7 @@ export function parseTyped(text) {
     const number = Number(token);
     // JSON.stringify writes -0 as 0.
     const exact = Object.is(number, -0) ? '"-0"' : token;
-    if (all[index - 1] === ":" && /^"(double|float)"$/.test(all[index - 2])) return exact;
+    if (isFloat(all, index)) return exact;
     return /^-?\d.*[.e]/i.test(token) && Number.isInteger(number) ? `{"double":${exact}}` : token;
   });
   return JSON.parse(typed.join(""));

@@ -10,6 +10,7 @@ import { html } from "./html.js";
 import { indented, tokens } from "./json.js";
 import { PropertyList, Link, Placeholder } from "./components.js";
 import { source } from "./state.js";
+import { RequestError } from "./source.js";
 import { Timeline } from "./timeline.js";
 import { formatValue } from "./values.js";
 
@@ -28,12 +29,13 @@ export function Message() {
       ${answer.error && html`<${Timeline} query=${{ entity: path, sequence_number: item }} />`}`;
   }
   const { summary, message } = answer.data;
+  const gone = answer.error instanceof RequestError && answer.error.status === 404;
   const events = summary.message_id ? { message_id: summary.message_id } : { entity: path, sequence_number: item };
   return html`
     ${title}
-    <${MessageActions} path=${path} summary=${summary} edit=${() => setEditing(true)} />
+    ${gone ? html`<p class="note" role="status">The message is no longer in ${path}.</p>` : html`<${MessageActions} path=${path} summary=${summary} edit=${() => setEditing(true)} />`}
     ${editing && html`<${ResubmitDialog} path=${path} content=${answer.data} close=${() => setEditing(false)} />`}
-    <${PropertyList} rows=${brokerProperties(summary)} />
+    <${PropertyList} rows=${brokerProperties(gone ? { ...summary, state: null, locked_until: null } : summary)} />
     <h3>Body</h3>
     <${Body} body=${message.body} type=${summary.content_type} encoding=${message.properties?.content_encoding} />
     ${sections(message).map(([name, value]) => html`<h3>${name}</h3><${Values} value=${value} />`)}
@@ -44,7 +46,7 @@ export function Message() {
 /** @param {any} summary @returns {[string, any][]} */
 function brokerProperties(summary) {
   return [
-    ["State", html`<${State} row=${summary} />`],
+    ["State", summary.state && html`<${State} row=${summary} />`],
     ["Message ID", summary.message_id],
     ["Session ID", summary.session_id && html`<${Link} to=${{ ...route.value, subQueue: "", tab: "sessions", item: summary.session_id }}>${summary.session_id}<//>`],
     ["Subject", summary.subject],

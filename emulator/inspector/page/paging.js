@@ -31,6 +31,6 @@ export function paged(fetchPage) {
       next = answer.next ?? undefined;
       if (rows.length > before && next !== undefined) starts.set(rows.length, next);
     }
-    return { total: total ?? rows.length + (next === undefined ? 0 : 1), rows: rows.slice(skip, skip + limit) };
+    return { total: next === undefined ? rows.length : (total ?? rows.length + 1), rows: rows.slice(skip, skip + limit) };
   };
 }

@@ -2,7 +2,7 @@
 
 import { route } from "./route.js";
 import { useRequest } from "./request.js";
-import { bytes, hex, size, span, utf8 } from "./format.js";
+import { bytes, hex, remaining, size, utf8 } from "./format.js";
 import { html } from "./html.js";
 import { PropertyList, Link, Placeholder, useNow } from "./components.js";
 import { perform, request, source } from "./state.js";
@@ -25,7 +25,7 @@ export function Sessions({ path }) {
         <tr class=${it.id === item ? "selected" : ""}>
           <td><${Link} to=${{ ...route.value, tab: "sessions", item: it.id }}>${it.id}<//></td>
           <td>${it.active}</td><td>${it.locked}</td><td>${it.deferred}</td>
-          <td>${it.holder ?? ""}${it.locked_until && now !== null && html` <span class="muted">for ${span((Date.parse(it.locked_until) - now) / 1000)}</span>`}</td>
+          <td>${it.holder ?? ""}${it.locked_until && now !== null && html` <span class="muted">for ${remaining(it.locked_until, now)}</span>`}</td>
           <td>${it.state ? size(bytes(it.state).length) : ""}</td>
           <td>${it.holder && !source.recorded && html`<button onClick=${expireLock(it.id)}>Expire lock</button>`}</td>
         </tr>`)}</tbody>

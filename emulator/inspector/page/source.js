@@ -44,24 +44,20 @@ export class Live {
   follow(namespace, onChange, onState) {
     const path = `v1/namespaces/${encodeURIComponent(namespace)}/changes`;
     const controller = new AbortController();
-    /** @type {number | undefined} */
-    let position;
-    const receive = (/** @type {any} */ change) => {
-      position = change.position;
+    let lastId = "";
+    const receive = (/** @type {{lastEventId: string, data: string}} */ event) => {
+      lastId = event.lastEventId;
       onState(true);
-      onChange(change);
+      onChange(JSON.parse(event.data));
     };
     const stream = async () => {
       const claim = this.#slots.claim();
       const events = new EventSource(path);
-      events.onmessage = (event) => receive(JSON.parse(event.data));
+      events.onmessage = receive;
       events.onopen = () => onState(true);
       const end = new Promise((resolve) => {
-        events.onerror = () => {
-          // The error of an EventSource has no text; the next poll gets the reason.
-          if (events.readyState === EventSource.CLOSED) resolve(null);
-          else onState(false);
-        };
+        // The error of an EventSource has no text; the next poll gets the reason.
+        events.onerror = resolve;
         controller.signal.addEventListener("abort", resolve);
         this.#slots.isFree(claim).then((free) => free || resolve(null));
       });
@@ -73,7 +69,7 @@ export class Live {
       for (let first = true; !controller.signal.aborted; first = false) {
         if (first || await this.#slots.isFree()) await stream();
         if (controller.signal.aborted) return;
-        await poll(path, position, controller.signal).then(receive, (error) => controller.signal.aborted || onState(false, error instanceof RequestError ? error.message : undefined));
+        await poll(path, lastId, controller.signal).then(receive, (error) => controller.signal.aborted || onState(false, error instanceof RequestError ? error.message : undefined));
         await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL));
       }
     };
@@ -129,9 +125,9 @@ function newClaim() {
   return Date.now() + Math.random();
 }
 
-/** Reads the first event of a stream, then closes it. @param {string} path @param {number | undefined} position @param {AbortSignal} signal */
-async function poll(path, position, signal) {
-  const headers = position === undefined ? undefined : { "last-event-id": String(position) };
+/** Reads the first event of a stream, then closes it. @param {string} path @param {string} lastId @param {AbortSignal} signal */
+async function poll(path, lastId, signal) {
+  const headers = lastId ? { "last-event-id": lastId } : undefined;
   const response = await fetch(path, { headers, signal });
   if (!response.ok || !response.body) throw new RequestError(response.status, errorMessage(await response.text(), response.status));
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -142,9 +138,9 @@ async function poll(path, position, signal) {
     text += chunk.value ?? "";
   }
   reader.cancel();
-  const [, json] = /^data: (.*)$/m.exec(text) ?? [];
-  if (!json) throw new RequestError(response.status, "The stream of changes ended without an event.");
-  return JSON.parse(json);
+  const [, lastEventId, data] = /^id: (.*)\ndata: (.*)$/m.exec(text) ?? [];
+  if (!data) throw new RequestError(response.status, "The stream of changes ended without an event.");
+  return { lastEventId, data };
 }
 
 /** @param {string} text @param {number} status */
@@ -218,8 +214,9 @@ function select(path, whole, query) {
     return { ...whole, entities: found.slice(0, limit), total: contains ? found.length : whole.total, next: undefined };
   }
   if (path === "/messages") {
-    const found = whole.messages.filter((/** @type {any} */ it) => it.sequence_number >= from && (!state || it.state === state) && (it.preview ?? "").includes(body_contains));
-    return { messages: found.slice(skip, skip + limit), next: found[skip + limit]?.sequence_number, total: state || body_contains ? found.length : whole.total };
+    const matching = whole.messages.filter((/** @type {any} */ it) => (!state || it.state === state) && (it.preview ?? "").includes(body_contains));
+    const found = matching.filter((/** @type {any} */ it) => it.sequence_number >= from);
+    return { messages: found.slice(skip, skip + limit), next: found[skip + limit]?.sequence_number, total: state || body_contains ? matching.length : whole.total };
   }
   if (path === "/timeline") {
     const number = sequence_number === undefined ? undefined : Number(sequence_number);

@@ -95,8 +95,12 @@ function follow() {
   lastChange.value = null;
   changesError.value = null;
   version.value = 0;
+  let lost = false;
   return source.follow(selected, applyChange, (open, error) => {
     changesError.value = error ?? null;
+    // Requests failed meanwhile that no change would repeat.
+    if (open && (lost || offlineSince.peek() !== null)) version.value = version.peek() + 1;
+    lost = !open;
     offlineSince.value = open || error ? null : (offlineSince.peek() ?? Date.now());
     // The views request their data once even if the page cannot follow changes.
     if (!open && version.peek() === 0) version.value = 1;
@@ -107,9 +111,7 @@ function follow() {
 function applyChange(change) {
   const before = lastChange.peek();
   lastChange.value = change;
-  if (change.counts?.length) {
-    const changed = change.counts.map((/** @type {any} */ it) => [it.path, it.counts]);
-    counts.value = { ...counts.peek(), ...Object.fromEntries(changed) };
-  }
+  const changed = change.counts.map((/** @type {any} */ it) => [it.path, it.counts]);
+  if (change.many || changed.length) counts.value = { ...(change.many ? {} : counts.peek()), ...Object.fromEntries(changed) };
   if (change.many || change.position !== before?.position) version.value = version.peek() + 1;
 }

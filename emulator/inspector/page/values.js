@@ -7,8 +7,10 @@ export function formatValue(value) {
   if (Array.isArray(value)) return [JSON.stringify(value.map((it) => formatValue(it)[0])), "list"];
   const [[type, inner] = ["", ""]] = Object.entries(value);
   switch (type) {
-    case "timestamp":
-      return [new Date(Number(inner)).toISOString(), type];
+    case "timestamp": {
+      const date = new Date(Number(inner));
+      return [Number.isNaN(date.getTime()) ? String(inner) : date.toISOString(), type];
+    }
     case "list":
       return [JSON.stringify(inner.map((/** @type {any} */ it) => formatValue(it)[0])), type];
     case "map":

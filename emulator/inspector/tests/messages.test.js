@@ -2,7 +2,9 @@
 
 import assert from "node:assert/strict";
 import { stat } from "node:fs/promises";
+import { test } from "node:test";
 import { gzipSync } from "node:zlib";
+import { remaining } from "../page/format.js";
 import { createSuite, row, topology } from "./setup.js";
 
 const { pageTest, visit } = createSuite();
@@ -70,6 +72,32 @@ pageTest("64-bit integers are shown without rounding", topology("orders"), async
   await body(page, namespace);
   await page.getByRole("row", { name: "n 9223372036854775807 long" }).waitFor();
   await page.getByRole("row", { name: "u 18446744073709551615 ulong" }).waitFor();
+});
+
+pageTest("A timestamp beyond those of JavaScript is shown as a number", topology("orders"), async (page, namespace) => {
+  await namespace.send("orders", { id: "late", properties: { at: { timestamp: "9223372036854775807" } } });
+  await body(page, namespace);
+  await page.getByRole("row", { name: "at 9223372036854775807 timestamp" }).waitFor();
+});
+
+pageTest("A message that is no longer in its entity keeps its content and its edited copy", topology("orders"), async (page, namespace) => {
+  await namespace.send("orders", { id: "o-1", body: "content", message_annotations: { "x-opt-scheduled-enqueue-time": { timestamp: Date.now() + 3600000 } } });
+  const shown = await body(page, namespace);
+  await page.locator("aside").getByText("scheduled, due in").waitFor();
+  await page.getByRole("button", { name: "Edit and send a copy…" }).click();
+  const text = page.getByRole("dialog").locator("textarea");
+  await text.fill('{"body": {"text": "edited"}}');
+  await namespace.request("POST", "/messages/act", { entity: "orders", numbers: [1], act: "delete" });
+  await page.locator("aside").getByText("The message is no longer in orders.").waitFor();
+  assert.equal(await text.inputValue(), '{"body": {"text": "edited"}}');
+  await page.keyboard.press("Escape");
+  assert.equal(await shown.innerText(), "content");
+  assert.equal(await page.locator("aside").getByText("scheduled, due in").count(), 0);
+  assert.equal(await page.getByRole("group", { name: "Message actions" }).count(), 0);
+});
+
+test("No time remains until an instant that has passed", () => {
+  assert.deepEqual([42, -1].map((seconds) => remaining(new Date(seconds * 1000).toISOString(), 0)), ["42 s", "0 s"]);
 });
 
 /** A namespace that accepts messages of several megabytes. */

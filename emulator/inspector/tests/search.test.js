@@ -2,9 +2,12 @@
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { createSuite, row, topology } from "./setup.js";
+import { test } from "node:test";
+import { Recorded } from "../page/source.js";
+import { createNamespace, createSuite, launchBrowser, open, row, topology } from "./setup.js";
 
-const { pageTest, visit } = createSuite();
+const suite = createSuite();
+const { pageTest, visit } = suite;
 
 const MESSAGES = [
   { id: "n1", body: "needle", properties: { color: "red" } },
@@ -25,6 +28,24 @@ async function exportMessages(page) {
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Export" }).click()]);
   return JSON.parse(await readFile(await download.path(), "utf8"));
 }
+
+pageTest("A list of one state shows each of its messages", topology("orders"), async (page, namespace) => {
+  const later = { "x-opt-scheduled-enqueue-time": { timestamp: Date.now() + 3600000 } };
+  await namespace.send("orders", ...Array.from({ length: 240 }, (_, index) => ({ id: `m-${index}`, message_annotations: index % 2 ? later : undefined })));
+  await visit(page, namespace, "orders?state=scheduled");
+  for (const [index, id] of [[0, "m-1"], [60, "m-121"], [119, "m-239"]]) {
+    await page.locator("main .list").evaluate((it, to) => { it.scrollTop = to * 28; }, index);
+    await page.locator(`main .row[aria-rowindex="${index + 2}"]`).getByText(id, { exact: true }).waitFor();
+  }
+  assert.equal(await page.locator("main .list").getAttribute("aria-rowcount"), "121");
+});
+
+test("A report counts all messages of a state", async () => {
+  const messages = Array.from({ length: 120 }, (_, index) => ({ sequence_number: index + 1, state: "active" }));
+  const report = new Recorded({ test: "", failure: null, namespace: "n", fragment: "", answers: { "/messages?entity=q": { messages, total: 130 } } });
+  const answer = await report.request("GET", "/namespaces/n/messages", { query: { entity: "q", state: "active", from: 51, limit: 50 } });
+  assert.deepEqual([answer.messages.length, answer.next, answer.total], [50, 101, 120]);
+});
 
 pageTest("Actions apply to the messages that match the filters", topology("orders"), async (page, namespace) => {
   await namespace.send("orders", ...MESSAGES, { id: "later", body: "needle", message_annotations: { "x-opt-scheduled-enqueue-time": { timestamp: Date.now() + 3600000 } } });
@@ -93,12 +114,16 @@ pageTest("An import reports files that cannot be sent", topology("orders"), asyn
   await page.locator("[aria-live] .bad").waitFor();
   await file('[{"application_properties": {"n": {"long": 9007199254740993}}}]');
   await page.getByText('9007199254740993 exceeds the integers that JSON numbers represent exactly: write it as a string, for example {"long": "9007199254740993"}').waitFor();
+  await file('[{"application_properties": {"n": {"double": 100000000000000000}}}]');
+  await page.getByText("Imported 1 message").waitFor();
   await file('[{"body": {"text": "x"}}, {"body": {"omitted": 5}}]');
   await page.locator("[aria-live] .bad", { hasText: "messages[1]" }).waitFor();
   await file('{"body": {"text": "alone"}, "application_properties": {"n": {"long": "9007199254740993"}}}');
-  await page.getByText("Imported 1 message").waitFor();
-  const { message } = await namespace.request("GET", "/messages/1?entity=orders");
-  assert.deepEqual(message.application_properties, { n: { long: "9007199254740993" } });
+  await row(page, "active").nth(1).waitFor();
+  for (const [number, n] of [[1, { double: 1e17 }], [2, { long: "9007199254740993" }]]) {
+    const { message } = await namespace.request("GET", `/messages/${number}?entity=orders`);
+    assert.deepEqual(message.application_properties, { n });
+  }
 });
 
 pageTest("Custom columns show properties and values of long bodies", topology("orders"), async (page, namespace) => {
@@ -140,4 +165,16 @@ pageTest("The copied request and assertions describe the list", {
   assert.equal(await copied(page, "Copy as pytest"), 'assert servicebus.counts("prices/Subscriptions/high/$DeadLetterQueue")["active"] == 1');
   await visit(page, namespace, `${high}?where=a%20%3D%20'b'`);
   assert.match(await copied(page, "Copy as curl"), /messages\?entity=prices%2FSubscriptions%2Fhigh&where=a\+%3D\+%27b%27'$/);
+});
+
+test("A text is copied at an address without a clipboard API", { timeout: 60000 }, async () => {
+  const browser = await launchBrowser("--host-resolver-rules=MAP servicebus 127.0.0.1");
+  const namespace = await createNamespace(suite.emulator, "insecure", topology("orders"));
+  const [origin, address] = [suite.emulator.origin, suite.emulator.page].map((it) => it.replace("127.0.0.1", "servicebus"));
+  const page = await open(browser, { origin, page: address }, `#/${namespace.name}/orders`);
+  await page.evaluate(() => document.addEventListener("copy", (event) => { globalThis.copied = event.target.value; }));
+  assert.match(await copied(page, "Copy as curl"), /^curl 'http:\/\/servicebus:/);
+  await page.getByRole("button", { name: "Copied" }).waitFor();
+  assert.deepEqual(page.errors, []);
+  await browser.close();
 });

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
+import { connect, createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
@@ -104,8 +105,30 @@ export function topology(...queues) {
   return { UserConfig: { Namespaces: [{ Name: "sbemulatorns", Queues: queues.map(queue) }] } };
 }
 
-export async function launchBrowser() {
-  return chromium.launch({ executablePath: BROWSER, args: ["--no-sandbox"] });
+export async function launchBrowser(...args) {
+  return chromium.launch({ executablePath: BROWSER, args: ["--no-sandbox", ...args] });
+}
+
+/** Starts a proxy of the emulator, whose connections can be lost. */
+export async function startProxy(emulator) {
+  const sockets = new Set();
+  let lost = false;
+  const server = createServer((client) => {
+    if (lost) return client.destroy();
+    const upstream = connect(Number(new URL(emulator.origin).port), "127.0.0.1");
+    client.pipe(upstream).pipe(client);
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on("error", () => {}).on("close", () => [client, upstream].forEach((it) => it.destroy()));
+    }
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const origin = `http://127.0.0.1:${server.address().port}`;
+  const lose = () => {
+    lost = true;
+    for (const socket of sockets) socket.destroy();
+  };
+  return { origin, page: `${origin}/$emulator/`, lose, restore: () => { lost = false; }, stop: () => server.close(lose) };
 }
 
 /** Opens a page. `errors` contains errors of the page and its requests to other hosts, which fail the test. */

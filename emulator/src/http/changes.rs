@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,13 +45,21 @@ struct ChangeStream {
     namespace: Arc<Namespace>,
     /// The permit of this stream.
     _permit: OwnedSemaphorePermit,
-    /// The position of the last event that the reader knows, if any.
-    since: Option<u64>,
+    /// The last event that the reader knows, if any.
+    since: Option<EventId>,
     sent: Option<LastState>,
 }
 
 /// The values that reveal a change.
-type LastState = (u64, usize, bool, i64, Option<i64>);
+type LastState = (EventId, usize, bool, i64, Option<i64>);
+
+/// The id of an event. Positions of one revision of the namespace are comparable; another revision has changed more than the
+/// entities of its events.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct EventId {
+    position: u64,
+    revision: u64,
+}
 
 /// Streams changes until the reader closes the stream.
 pub(crate) async fn follow(
@@ -68,7 +77,7 @@ pub(crate) async fn follow(
     let follower = ChangeStream {
         namespace,
         _permit: permit,
-        since: since.and_then(|id| id.to_str().ok()?.parse().ok()),
+        since: since.and_then(|id| EventId::parse(id.to_str().ok()?)),
         sent: None,
     };
     let frames = stream::unfold(follower, |mut follower| async {
@@ -100,30 +109,30 @@ impl ChangeStream {
             sleep(PAUSE).await;
         }
         self.sent = Some(self.state());
-        let mut change = self.change();
+        let (id, mut change) = self.change();
         let mut json = serde_json::to_string(&change).ok()?;
         if json.len() > FRAME {
             change.counts.clear();
             change.many = true;
             json = serde_json::to_string(&change).ok()?;
         }
-        Some(format!("id: {}\ndata: {json}\n\n", change.position).into())
+        Some(format!("id: {id}\ndata: {json}\n\n").into())
     }
 
     fn state(&self) -> LastState {
         let namespace = &self.namespace;
-        let position = namespace.timeline().last_position();
+        let id = EventId::current(namespace);
         let reading = namespace.clock.read();
         let due = namespace.next_deadline().map(|at| at.as_millis());
         let frozen_at = reading.now.as_millis() * i64::from(reading.frozen);
         let ahead = reading.ahead * i64::from(!reading.frozen);
         let entities = namespace.count_entities();
-        (position, entities, reading.frozen, frozen_at + ahead, due)
+        (id, entities, reading.frozen, frozen_at + ahead, due)
     }
 
-    fn change(&mut self) -> Change {
+    fn change(&mut self) -> (EventId, Change) {
         let namespace = &self.namespace;
-        let (changed, position) = self.changed();
+        let (changed, id) = self.changed();
         let entities = changed.iter().flatten().filter_map(|&id| {
             let path = namespace.entity_name(id)?;
             namespace.entity(&path)
@@ -133,25 +142,25 @@ impl ChangeStream {
             counts: counts::of_entity(namespace, &entity, SubQueue::Active),
         });
         let change = Change {
-            position,
+            position: id.position,
             clock: clock::shown(namespace),
             due: clock::upcoming(namespace, 1).pop(),
             entities: namespace.count_entities() as u64,
             counts: counts.collect(),
             many: changed.is_none(),
         };
-        self.since = Some(position);
-        change
+        self.since = Some(id);
+        (id, change)
     }
 
-    /// Returns the entities with changes since the last event, `None` if there are too many, and the position of this event.
-    fn changed(&self) -> (Option<BTreeSet<EntityId>>, u64) {
-        let last = self.namespace.timeline().last_position();
-        let Some(since) = self.since.filter(|&since| since <= last) else {
+    /// Returns the entities with changes since the last event, `None` if there are too many, and the id of this event.
+    fn changed(&self) -> (Option<BTreeSet<EntityId>>, EventId) {
+        let last = EventId::current(&self.namespace);
+        let Some(since) = self.since.filter(|since| since.is_before(last)) else {
             return (None, last);
         };
-        let (mut changed, mut from) = (BTreeSet::new(), since + 1);
-        while from <= last {
+        let (mut changed, mut from) = (BTreeSet::new(), since.position + 1);
+        while from <= last.position {
             let timeline = self.namespace.timeline();
             if timeline.dropped() >= from {
                 return (None, last);
@@ -162,5 +171,34 @@ impl ChangeStream {
             }
         }
         (Some(changed), last)
+    }
+}
+
+impl EventId {
+    fn current(namespace: &Namespace) -> Self {
+        // The revision first: a change after it is in the next event.
+        let revision = namespace.revision();
+        let position = namespace.timeline().last_position();
+        Self { position, revision }
+    }
+
+    /// Reads the id of an event of any emulator.
+    fn parse(text: &str) -> Option<Self> {
+        let (position, revision) = text.split_once('-')?;
+        Some(Self {
+            position: position.parse().ok()?,
+            revision: u64::from_str_radix(revision, 16).ok()?,
+        })
+    }
+
+    /// Returns whether the events in between tell all that has changed.
+    fn is_before(self, later: Self) -> bool {
+        self.revision == later.revision && self.position <= later.position
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}-{:x}", self.position, self.revision)
     }
 }

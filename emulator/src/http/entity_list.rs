@@ -22,7 +22,7 @@ pub(crate) struct EntityListQuery {
     contains: Option<String>,
     /// `path`, or `dead-letter` for those with most dead letters first.
     order: Option<String>,
-    /// The path of the entity after which the page begins.
+    /// The entity after which the page begins: its path, before which those with most dead letters have their number.
     after: Option<String>,
     limit: Option<usize>,
 }
@@ -37,34 +37,39 @@ pub(crate) async fn list(
         entities.retain(|entity| entity.path.as_str().to_lowercase().contains(&part));
     }
     let total = entities.len() as u64;
-    match query.order.as_deref() {
-        None | Some("path") => {}
-        Some("dead-letter") => entities.sort_by_cached_key(|entity| {
-            let counts = of_entity(&namespace, entity, SubQueue::Active);
-            Reverse(counts.dead_letter + counts.transfer_dead_letter)
-        }),
+    let by_dead_letters = match query.order.as_deref() {
+        None | Some("path") => false,
+        Some("dead-letter") => true,
         Some(other) => {
             return Err(ApiError::not_allowed("order", other, "path or dead-letter"));
         }
-    }
+    };
+    let counted = entities.into_iter().map(|entity| {
+        let count = by_dead_letters.then(|| dead_letters(&namespace, &entity));
+        (count.unwrap_or_default(), entity)
+    });
+    let mut counted = Vec::from_iter(counted);
+    // Those with the same number stay in the order of their paths.
+    counted.sort_by_key(|(count, _)| Reverse(*count));
     let first = match &query.after {
         None => 0,
-        // Ordered by path, an entity that was deleted meanwhile has a position as well.
-        Some(after) if query.order.as_deref() != Some("dead-letter") => {
-            let after = after.to_ascii_lowercase();
-            let is_behind =
-                |entity: &Arc<SharedEntity>| entity.path.as_str().to_ascii_lowercase() > after;
-            let first = entities.iter().position(is_behind);
-            first.unwrap_or(entities.len())
+        Some(after) => {
+            let after = position(&counted, after, by_dead_letters)?;
+            let first = counted.iter().position(|entity| key(entity) > after);
+            first.unwrap_or(counted.len())
         }
-        Some(after) => place(&entities, after)? + 1,
     };
-    let mut page: Vec<_> = entities.iter().skip(first).take(limit + 1).collect();
+    let mut page: Vec<_> = counted.iter().skip(first).take(limit + 1).collect();
     let next = (page.len() > limit).then(|| {
         page.pop();
-        page.last().map(|entity| entity.path.to_string())
+        page.last().map(|(count, entity)| match by_dead_letters {
+            true => format!("{count} {}", entity.path),
+            false => entity.path.to_string(),
+        })
     });
-    let entities = page.into_iter().map(|entity| summary(&namespace, entity));
+    let entities = page
+        .into_iter()
+        .map(|(_, entity)| summary(&namespace, entity));
     Ok(Json(Entities {
         entities: entities.collect(),
         total,
@@ -72,14 +77,40 @@ pub(crate) async fn list(
     }))
 }
 
-fn place(entities: &[Arc<SharedEntity>], after: &str) -> Result<usize, ApiError> {
-    let found = entities
-        .iter()
-        .position(|entity| entity.path.as_str().eq_ignore_ascii_case(after));
-    found.ok_or_else(|| {
-        let known = entities.iter().map(|entity| entity.path.as_str());
+/// An entity with its number of dead letters, if they are ordered by it.
+type Counted = (u64, Arc<SharedEntity>);
+
+/// The position of an entity in the list. It is valid also when the entity was deleted or has other dead letters.
+type Position = (Reverse<u64>, String);
+
+fn key((count, entity): &Counted) -> Position {
+    (Reverse(*count), entity.path.as_str().to_ascii_lowercase())
+}
+
+/// Returns the position that a client names; by dead letters, its path alone is that of a present entity.
+fn position(
+    entities: &[Counted],
+    after: &str,
+    by_dead_letters: bool,
+) -> Result<Position, ApiError> {
+    if !by_dead_letters {
+        return Ok((Reverse(0), after.to_ascii_lowercase()));
+    }
+    let named = after.split_once(' ');
+    let named = named.and_then(|(count, path)| Some((count.parse().ok()?, path)));
+    if let Some((count, path)) = named {
+        return Ok((Reverse(count), path.to_ascii_lowercase()));
+    }
+    let is_named = |(_, entity): &&Counted| entity.path.as_str().eq_ignore_ascii_case(after);
+    entities.iter().find(is_named).map(key).ok_or_else(|| {
+        let known = entities.iter().map(|(_, entity)| entity.path.as_str());
         ApiError::unknown("entity", after, known)
     })
+}
+
+fn dead_letters(namespace: &Namespace, entity: &SharedEntity) -> u64 {
+    let counts = of_entity(namespace, entity, SubQueue::Active);
+    counts.dead_letter + counts.transfer_dead_letter
 }
 
 fn summary(namespace: &Namespace, entity: &SharedEntity) -> EntitySummary {

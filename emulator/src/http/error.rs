@@ -4,6 +4,8 @@
 
 use std::any::Any;
 use std::collections::HashMap;
+use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use axum::Json;
@@ -14,7 +16,9 @@ use axum::http::header::CONNECTION;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use serde::de::DeserializeOwned;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use servicebus_control_api::{ErrorAnswer, ErrorDetails, Problem};
 
@@ -271,8 +275,34 @@ pub(crate) struct Id(pub(crate) String);
 /// A query with the fields of `T`; an invalid one gets an error like all others.
 pub(crate) struct QueryParams<T>(pub(crate) T);
 
-/// A JSON body with the fields of `T`; an invalid one gets an error like all others.
+/// A JSON object with the fields of `T` as the body; an invalid one gets an error like all others.
 pub(crate) struct Body<T>(pub(crate) T);
+
+/// A body of any JSON; an invalid one gets an error like all others.
+pub(crate) struct AnyBody(pub(crate) Value);
+
+/// A JSON object with the fields of `T`. Serde alone would also read an array of the values of the fields.
+#[derive(Deserialize)]
+#[serde(transparent, bound = "T: DeserializeOwned")]
+pub(crate) struct Object<T>(#[serde(deserialize_with = "object")] pub(crate) T);
+
+fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+    struct Members<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+        type Value = T;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<T, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(members))
+        }
+    }
+
+    from.deserialize_map(Members(PhantomData))
+}
 
 /// Returns a name in the path of a request, by the name of the route's parameter.
 pub(crate) async fn path_name(parts: &mut Parts, control: &Control, name: &str) -> Option<String> {
@@ -328,9 +358,25 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        // Of any content type: `curl -d` sends everything as a form.
-        let bytes = Bytes::from_request(request, state).await?;
-        let Json(fields) = Json::from_bytes(&bytes)?;
+        let Object(fields) = json(request, state).await?;
         Ok(Self(fields))
     }
+}
+
+impl<S: Send + Sync> FromRequest<S> for AnyBody {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        json(request, state).await.map(Self)
+    }
+}
+
+/// Reads the body, of any content type: `curl -d` sends everything as a form.
+async fn json<S: Send + Sync, T: DeserializeOwned>(
+    request: Request,
+    state: &S,
+) -> Result<T, ApiError> {
+    let bytes = Bytes::from_request(request, state).await?;
+    let Json(value) = Json::from_bytes(&bytes)?;
+    Ok(value)
 }

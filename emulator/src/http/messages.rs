@@ -156,7 +156,8 @@ fn one(
     missing.fill(found.iter_mut().map(|found| &mut found.message));
     found.pop().ok_or_else(|| {
         let message = format!(
-            "there is no message {number} in '{}'",
+            "there is no message {} in '{}'",
+            number.0,
             entity.store_path(kind)
         );
         ApiError::new(StatusCode::NOT_FOUND, "not-found", message)

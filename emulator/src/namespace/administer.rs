@@ -116,7 +116,9 @@ impl Namespace {
     ) -> Result<(), ChangeRuleError> {
         self.operate_as_broker(topic, |topic, cx| {
             topic.change_rule(cx, subscription, change)
-        })
+        })?;
+        self.revise();
+        Ok(())
     }
 
     /// Creates an entity. A subscription begins with `first_rule`, or with the one that selects everything.

@@ -49,6 +49,7 @@ impl Namespace {
         for entity in self.entities() {
             entity.sends.forget();
         }
+        self.revise();
         self.turns.notify_waiters();
     }
 

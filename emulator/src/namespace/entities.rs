@@ -133,7 +133,9 @@ impl Namespace {
             }
             SharedEntity::new(entity, EntityMetadata::new(now))
         };
-        self.with_entities(|entities| create(entities, path, rules, make))
+        let created = self.with_entities(|entities| create(entities, path, rules, make))?;
+        self.revise();
+        Ok(created)
     }
 
     /// Returns the limit of queues and topics if it is reached.
@@ -202,6 +204,7 @@ impl Namespace {
 
     /// Notifies links, and waits for the idle namespace: locks may have ended whose holders are gone.
     pub(super) fn entities_changed(&self) {
+        self.revise();
         self.router.entities_changed();
         self.turns.notify_waiters();
     }

@@ -20,7 +20,7 @@ use super::one;
 use super::search::{self, Criteria, SearchPosition};
 use crate::http::Control;
 use crate::http::counts::{EntityQuery, find};
-use crate::http::error::{ApiError, Body, QueryParams, SelectedNamespace};
+use crate::http::error::{AnyBody, ApiError, Body, Object, QueryParams, SelectedNamespace};
 use crate::namespace::{Ids, Namespace, SharedEntity};
 
 /// Maximum number of messages that one request changes.
@@ -33,7 +33,7 @@ pub(crate) async fn send(
     State(control): State<Control>,
     SelectedNamespace(namespace): SelectedNamespace,
     QueryParams(EntityQuery { entity: address }): QueryParams<EntityQuery>,
-    Body(sent): Body<Value>,
+    AnyBody(sent): AnyBody,
 ) -> Result<(StatusCode, Json<SentMessages>), ApiError> {
     let entity = target(&namespace, "entity", &address)?;
     let (sent, are_several) = if let Value::Array(sent) = sent {
@@ -52,11 +52,11 @@ pub(crate) async fn send(
             true => format!("messages[{index}]: "),
             false => String::new(),
         };
-        let json = serde_json::from_value::<AmqpMessage>(sent).map_err(|error| {
+        let json = serde_json::from_value::<Object<AmqpMessage>>(sent).map_err(|error| {
             let status = StatusCode::UNPROCESSABLE_ENTITY;
             ApiError::new(status, "invalid-body", format!("{place}{error}"))
         })?;
-        let read = message(&json, &mut ids);
+        let read = message(&json.0, &mut ids);
         messages.push(read.map_err(|error| not_a_message(place + &error))?);
     }
     let sent = namespace.operate_as_inspector(&entity, |entity, cx| {
@@ -166,7 +166,7 @@ impl Change {
         ids: &mut Ids,
     ) -> Result<(), String> {
         let found = one(namespace, source, kind, number);
-        let found = found.map_err(|_| format!("there is no message {number}"))?;
+        let found = found.map_err(|_| format!("there is no message {}", number.0))?;
         let message = self.changed(&found.message, ids)?;
         let check_size = |entity: &Entity| match entity.max_message_size() {
             most if message.size() > most => Err(format!(

@@ -36,12 +36,12 @@ impl Reader {
     }
 
     /// The id and the data of the next event.
-    fn next(&mut self) -> Option<(u64, Value)> {
+    fn next(&mut self) -> Option<(String, Value)> {
         let mut id = None;
         loop {
             let line = self.line()?;
             if let Some(text) = line.strip_prefix("id: ") {
-                id = Some(text.parse().expect("a number"));
+                id = Some(text.to_owned());
             }
             if let Some(text) = line.strip_prefix("data: ") {
                 let data = serde_json::from_str(text).expect("JSON");
@@ -61,6 +61,17 @@ impl Reader {
     }
 }
 
+/// The first event that a client gets which knows the event with this id.
+fn event_after(bus: &Bus, id: &str) -> (String, Value) {
+    loop {
+        let mut reader = Reader::open(bus, CHANGES, &format!("Last-Event-ID: {id}\r\n"));
+        // Until the ends of earlier clients are noticed, there may be too many.
+        if reader.status() == "HTTP/1.1 200 OK" {
+            return reader.next().expect("an event");
+        }
+    }
+}
+
 fn send(bus: &Bus, entity: &str) {
     let answer = bus
         .http
@@ -73,11 +84,8 @@ fn a_changed_entity_is_shown_in_its_current_state() {
     let bus = Bus::with_queues(&["a", "b"]);
     let mut reader = Reader::open(&bus, CHANGES, "");
     assert_eq!(reader.status(), "HTTP/1.1 200 OK");
-    let (id, first) = reader.next().expect("an event");
-    assert_eq!(
-        (id, &first["position"], &first["many"]),
-        (0, &json!(0), &json!(true))
-    );
+    let (_, first) = reader.next().expect("an event");
+    assert_eq!(members(&first, ["position", "many"]), json!([0, true]));
     assert_eq!(
         (&first["entities"], &first["clock"]["frozen"]),
         (&json!(2), &json!(false))
@@ -105,15 +113,52 @@ fn a_changed_entity_is_shown_in_its_current_state() {
 fn a_reader_that_reconnects_gets_missed_changes() {
     let bus = Bus::with_queues(&["a", "b"]);
     send(&bus, "a");
+    let (id, _) = event_after(&bus, "");
     send(&bus, "b");
-    let mut reader = Reader::open(&bus, CHANGES, "Last-Event-ID: 1\r\n");
-    let (id, change) = reader.next().expect("an event");
-    assert_eq!((id, &change["many"]), (2, &json!(false)));
+    let (_, change) = event_after(&bus, &id);
+    assert_eq!(members(&change, ["position", "many"]), json!([2, false]));
     assert_eq!(change["counts"][0]["path"], "b");
     assert_eq!(change["counts"].as_array().map(Vec::len), Some(1));
-    let mut reconnected = Reader::open(&bus, CHANGES, "Last-Event-ID: 99\r\n");
-    let (_, change) = reconnected.next().expect("an event");
-    assert_eq!(change["many"], true);
+    let elsewhere = Bus::with_queues(&["a"]);
+    send(&elsewhere, "a");
+    let (elsewhere, _) = event_after(&elsewhere, "");
+    for foreign in ["1", "x", elsewhere.as_str()] {
+        let (_, change) = event_after(&bus, foreign);
+        assert_eq!(members(&change, ["many", "counts"]), json!([true, []]));
+    }
+}
+
+#[test]
+fn a_change_that_no_event_shows_is_reported() {
+    let bus = Bus::with_queues(&["a"]);
+    let limit = r#"{"MaxDeliveryCount":3}"#;
+    let fault = r#"{"operation":"send","effect":"lose-reply"}"#;
+    for (method, path, body) in [
+        ("POST", "~/reset", None),
+        ("PUT", "~/queues/b", None),
+        ("PUT", "~/queues/b", Some(limit)),
+        ("DELETE", "~/queues/b", None),
+        ("POST", "~/faults", Some(fault)),
+        ("DELETE", "~/faults/1", None),
+        ("DELETE", "~/faults", None),
+    ] {
+        send(&bus, "a");
+        let (id, known) = event_after(&bus, "");
+        assert_eq!(event_after(&bus, &id).1["many"], false);
+        let answer = bus.http.request(method, path, body);
+        assert!(answer.status < 300, "{method} {path}: {answer:?}");
+        // At the same position as before the reset.
+        if path == "~/reset" {
+            send(&bus, "a");
+            assert_eq!(event_after(&bus, "").1["position"], known["position"]);
+        }
+        assert_eq!(event_after(&bus, &id).1["many"], true, "{method} {path}");
+    }
+    let mut reader = Reader::open(&bus, CHANGES, "");
+    reader.next().expect("an event");
+    let added = bus.http.request("POST", "~/faults", Some(fault));
+    assert_eq!(added.status, 201, "{added:?}");
+    reader.until(|data| data["many"] == true);
 }
 
 #[test]
@@ -121,13 +166,11 @@ fn a_change_event_of_more_than_200_entities_is_abbreviated() {
     let names: Vec<String> = (0..201).map(|n| format!("q{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let bus = Bus::with_queues(&names);
-    send(&bus, "q0");
-    let mut reader = Reader::open(&bus, CHANGES, "Last-Event-ID: 1\r\n");
-    let (_, first) = reader.next().expect("an event");
+    let (id, _) = event_after(&bus, "");
+    let (_, first) = event_after(&bus, &id);
     assert_eq!(members(&first, ["many", "counts"]), json!([false, []]));
     names.iter().for_each(|name| send(&bus, name));
-    let mut late = Reader::open(&bus, CHANGES, "Last-Event-ID: 1\r\n");
-    let (_, change) = late.next().expect("an event");
+    let (_, change) = event_after(&bus, &id);
     assert_eq!(members(&change, ["many", "counts"]), json!([true, []]));
 }
 

@@ -77,6 +77,11 @@ fn an_invalid_control_body_is_refused_with_the_reason() {
         (ADVANCE, "1"),
         (ADVANCE, "-1.5"),
         (SETTLED, "true"),
+        // The values of the fields without their names.
+        (ADVANCE, "[5]"),
+        ("~/faults", r#"["send"]"#),
+        ("~/messages/act", r#"["q",[1],null,"delete"]"#),
+        ("~/messages?entity=q", "[[]]"),
     ] {
         let answer = bus.http.request("POST", path, Some(body));
         assert_eq!(answer.error(422).0, "invalid-body", "{body}");

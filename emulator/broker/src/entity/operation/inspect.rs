@@ -71,7 +71,7 @@ pub enum MessageAction {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum MessageActionError {
     /// There is no such message.
-    #[error("there is no message {0}")]
+    #[error("there is no message {}", .0.0)]
     NotFound(SequenceNumber),
     /// The message is in another state.
     #[error("message {number} is {state}; it must be {allowed}")]

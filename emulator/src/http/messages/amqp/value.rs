@@ -9,7 +9,7 @@ use uuid::Uuid;
 /// The AMQP name of the type that plain JSON values have at a position.
 pub(crate) type PlainType = &'static str;
 
-/// Largest whole number that JavaScript reads exactly; larger ones are texts.
+/// JavaScript reads whole numbers below this one exactly. It reads this one as the next one, too, so that others are texts.
 const EXACT: i128 = 1 << 53;
 
 /// Converts a validated value into JSON.
@@ -45,7 +45,7 @@ fn object(name: &str, value: Value) -> Value {
 
 fn whole(number: i128) -> Value {
     match i64::try_from(number) {
-        Ok(small) if number.abs() <= EXACT => small.into(),
+        Ok(small) if number.abs() < EXACT => small.into(),
         _ => number.to_string().into(),
     }
 }
