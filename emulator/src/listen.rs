@@ -19,16 +19,7 @@ pub(crate) async fn everywhere(
     let host = &options.host;
     let mut listeners = Vec::new();
     let mut open = async |port: u16, name: &'static str| {
-        let opened = listen(host, port).await.map_err(|error| match error {
-            StartError::Listen {
-                address, source, ..
-            } => StartError::Listen {
-                address,
-                option: Some(name),
-                source,
-            },
-            other => other,
-        })?;
+        let opened = listen(host, port, name).await?;
         let address = local(&opened, host)?;
         listeners.extend(opened);
         Ok::<_, StartError>(address)
@@ -63,14 +54,18 @@ pub(crate) fn at(address: IpAddr, endpoints: Endpoints) -> Result<Vec<TcpListene
     let listening = [Some(amqp), Some(http), amqps, https];
     let listening = listening.into_iter().flatten();
     listening
-        .map(|at| bind(SocketAddr::new(address, at.port())))
+        .map(|at| bind(SocketAddr::new(address, at.port()), None))
         .collect()
 }
 
-/// Listens on every address of `host`, all on the same port.
-async fn listen(host: &str, port: u16) -> Result<Vec<TcpListener>, StartError> {
+/// Listens on every address of `host`, all on the port of this option.
+async fn listen(
+    host: &str,
+    port: u16,
+    option: &'static str,
+) -> Result<Vec<TcpListener>, StartError> {
     if host.eq_ignore_ascii_case("localhost") {
-        return listen_on_localhost(port);
+        return listen_on_localhost(port, option);
     }
     let unknown = |source| StartError::Host {
         host: host.into(),
@@ -79,18 +74,24 @@ async fn listen(host: &str, port: u16) -> Result<Vec<TcpListener>, StartError> {
     let mut addresses = lookup_host((host, port)).await.map_err(unknown)?;
     let first = addresses.next();
     let address = first.ok_or_else(|| unknown(io::Error::other("it has no address")))?;
-    Ok(vec![bind(address)?])
+    Ok(vec![bind(address, Some(option))?])
 }
 
 /// Listens on 127.0.0.1 and, where it exists, ::1. A port that is free on one may be used on the other: where any free port
 /// is accepted, another one is tried.
-fn listen_on_localhost(port: u16) -> Result<Vec<TcpListener>, StartError> {
+fn listen_on_localhost(port: u16, option: &'static str) -> Result<Vec<TcpListener>, StartError> {
     let mut tries = if port == 0 { ANY_PORT_TRIES } else { 1 };
     loop {
         tries -= 1;
-        let first = bind(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port))?;
+        let first = bind(
+            SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port),
+            Some(option),
+        )?;
         let port = local(std::slice::from_ref(&first), "localhost")?.port();
-        match bind(SocketAddr::new(Ipv6Addr::LOCALHOST.into(), port)) {
+        match bind(
+            SocketAddr::new(Ipv6Addr::LOCALHOST.into(), port),
+            Some(option),
+        ) {
             Ok(second) => return Ok(vec![first, second]),
             Err(StartError::Listen { source, .. }) if has_no_ipv6(&source) => {
                 return Ok(vec![first]);
@@ -101,7 +102,7 @@ fn listen_on_localhost(port: u16) -> Result<Vec<TcpListener>, StartError> {
     }
 }
 
-fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {
+fn bind(address: SocketAddr, option: Option<&'static str>) -> Result<TcpListener, StartError> {
     let socket = || {
         let socket = match address {
             SocketAddr::V4(_) => TcpSocket::new_v4()?,
@@ -117,7 +118,7 @@ fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {
     };
     socket().map_err(|source| StartError::Listen {
         address,
-        option: None,
+        option,
         source,
     })
 }

@@ -165,13 +165,14 @@ fn traces() -> Option<TraceOptions> {
 }
 
 fn description(error: &StartError) -> String {
-    match error {
-        StartError::Listen {
-            option: Some(option),
-            ..
-        } => format!("{error}; select another port with {option}"),
-        _ => error.to_string(),
+    if let StartError::Listen {
+        option: Some(option),
+        ..
+    } = error
+    {
+        return format!("{error}; select another port with {option}");
     }
+    error.to_string()
 }
 
 fn exit_code(error: &StartError) -> u8 {

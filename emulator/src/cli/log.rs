@@ -202,7 +202,7 @@ mod tests {
             (&log).write_all(line.as_bytes()).expect("it never fails");
         }
         let text = |taken: Vec<u8>| String::from_utf8(taken).expect("text");
-        let gap = "lines left out because standard error was not read: 2\n";
+        let gap = "2 lines of the log were left out: standard error was not read\n";
         assert_eq!(text(log.take()), format!("first\nsecond\n{gap}3\n"));
         // Those at the end are counted too.
         log.add(b"last\n");

@@ -24,6 +24,7 @@ use tokio::time::sleep_until;
 
 use super::Control;
 use super::error::{ApiError, Body, Id, path_name};
+use crate::shared::Shared;
 
 /// Maximum number of concurrent explorations.
 const MAX: usize = 16;

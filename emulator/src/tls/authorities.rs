@@ -40,8 +40,8 @@ struct RunAuthority {
 enum CertificateFile {
     /// That of the user's authority.
     Kept(PathBuf),
-    /// Those of both, with the lock of the file; removed with this value.
-    RunAuthority(PathBuf, File),
+    /// Those of both; removed with this value.
+    RunAuthority { path: PathBuf, _lock: File },
 }
 
 impl Authorities {
@@ -107,7 +107,7 @@ impl Authorities {
     pub(crate) fn file_for(&self, name: &str) -> Option<&Path> {
         match &self.file {
             Some(CertificateFile::Kept(file)) if is_local(name) => Some(file),
-            Some(CertificateFile::RunAuthority(file, _)) => Some(file),
+            Some(CertificateFile::RunAuthority { path, .. }) => Some(path),
             Some(CertificateFile::Kept(_)) | None => None,
         }
     }
@@ -116,7 +116,7 @@ impl Authorities {
 impl CertificateFile {
     fn of_run(directory: &Path, pem: &str) -> Self {
         match directory::write_for_run(directory, pem) {
-            Ok((file, lock)) => Self::RunAuthority(file, lock),
+            Ok((path, lock)) => Self::RunAuthority { path, _lock: lock },
             Err(error) => {
                 tracing::warn!(
                     "cannot write the certificates of this run to {}: {error}; they are at /$emulator/v1/ca.pem",
@@ -129,17 +129,17 @@ impl CertificateFile {
 
     fn path(&self) -> &Path {
         match self {
-            Self::Kept(file) | Self::RunAuthority(file, _) => file,
+            Self::Kept(path) | Self::RunAuthority { path, .. } => path,
         }
     }
 }
 
 impl Drop for CertificateFile {
     fn drop(&mut self) {
-        if let Self::RunAuthority(file, _) = self {
+        if let Self::RunAuthority { path, .. } = self {
             // A file left behind would name an authority whose key is gone.
-            let _ = fs::remove_file(directory::beside(file));
-            let _ = fs::remove_file(file);
+            let _ = fs::remove_file(directory::beside(path));
+            let _ = fs::remove_file(path);
         }
     }
 }

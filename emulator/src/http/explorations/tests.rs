@@ -29,7 +29,7 @@ async fn begun() -> (Emulator, Control) {
         "parties": ["worker"],
     });
     let request = Body(serde_json::from_value(request).unwrap());
-    begin(State(control.clone()), request).await.unwrap();
+    let _ = begin(State(control.clone()), request).await.unwrap();
     (emulator, control)
 }
 
