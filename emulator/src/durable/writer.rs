@@ -111,7 +111,7 @@ impl Store {
     }
 
     /// Allows other threads to write.
-    fn end_writing(&self) {
+    pub(super) fn end_writing(&self) {
         let mut pending = self.pending.lock();
         pending.is_writing = false;
         if pending.is_awaited || pending.is_closing {

@@ -41,10 +41,14 @@ impl Process {
         made.expect("it is new")
     }
 
-    /// Commits wherever the writer thread could; returns the rows after each of these commits.
+    /// Commits wherever the writer thread could, which does not commit until `Store::end_writing`; returns the rows after each
+    /// of these commits.
     fn commit_everywhere(&self, stored: &Arc<Mutex<Stored>>) -> Arc<Mutex<Vec<StoredRows>>> {
         let seen = Arc::<Mutex<Vec<_>>>::default();
         let (stored, all) = (Arc::clone(stored), Arc::clone(&seen));
+        while std::mem::replace(&mut self.store.pending.lock().is_writing, true) {
+            std::thread::yield_now();
+        }
         *self.store.between.lock() = Some(Box::new(move |store| {
             let mut disk = store.disk.lock();
             let (batch, _) = store.take_batch();
@@ -99,6 +103,7 @@ async fn a_kill_leaves_a_removed_namespace_whole_or_not_at_all() {
     process.flush().await;
     let seen = process.commit_everywhere(&stored);
     process.namespace.end();
+    process.store.end_writing();
     process.flush().await;
     for rows in &*seen.lock() {
         let parts = stored_parts(rows, 1);
@@ -115,6 +120,7 @@ async fn a_namespace_whose_creation_was_interrupted_is_removed_at_the_next_start
     process.flush().await;
     let seen = process.commit_everywhere(&stored);
     drop(process.create_namespace());
+    process.store.end_writing();
     drop(process);
     let mut interrupted = None;
     for rows in &*seen.lock() {

@@ -119,7 +119,7 @@ fn a_failed_assertion_names_the_fault_that_delays_a_delivery() {
     assert_eq!(bus.http.post("~/faults", &fault).status, 201);
     peer.send_to("q", &Message::new("o-1"));
     let mut worker = bus.client_as(&Open::named("worker-1"));
-    let receiver = worker.receiver("q");
+    let receiver = worker.receiver_with_credit("q", 1);
     worker.settle_down();
     let delivered = json!({"kind": "delivered", "entity": "q", "within": 0});
     let hint = "hint: o-1 was never received: a fault kept it from worker-1: the delivery was delayed by 30 s of virtual time";

@@ -74,8 +74,8 @@ fn an_unread_standard_error_delays_nothing() {
         stream
             .set_read_timeout(Some(SOME_TIME))
             .expect("it can be set");
-        stream.shutdown(Shutdown::Write).expect("it can be ended");
-        // Its end.
+        // Its end, which may have come already.
+        let _ = stream.shutdown(Shutdown::Write);
         let _ = stream.read_to_end(&mut Vec::new());
     }
     assert_eq!(process.http().get("/health").status, 200);
