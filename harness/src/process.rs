@@ -16,7 +16,7 @@ use std::{
 use child::{ChildProcess, ExitedEarly, check_version, endpoints, parse};
 
 use crate::{
-    address::{AddressSearch, ListenAddress, random_number, retry_while_ports_are_taken},
+    address::{AddressSearch, ListenAddress, RELEASE_TIMEOUT, random_number, retry_while_in_use},
     background::Background,
     data::Data,
     endpoints::{HttpPorts, Namespace},
@@ -157,7 +157,7 @@ impl Running for ProcessEmulator {
                 let launch = launch.clone();
                 async move { launch.start().await }
             };
-            let (started, _) = retry_while_ports_are_taken(start, is_taken).await?;
+            let (started, _) = retry_while_in_use(RELEASE_TIMEOUT, start, is_taken).await?;
             child.replace_with(started);
             Ok(())
         })

@@ -177,6 +177,19 @@ async fn a_data_directory_outlives_its_service_bus() {
 }
 
 #[tokio::test]
+async fn a_start_waits_for_the_directory_of_a_dropped_service_bus() {
+    let directory = TemporaryDirectory::unused();
+    for held in 0..5 {
+        let builder = ServiceBus::builder().topology(orders());
+        let builder = builder.mode(Mode::InProcess).data(&directory.0);
+        let servicebus = builder.start().await;
+        let orders = servicebus.queue("orders");
+        assert_message_count!(orders, active = held).await;
+        orders.send("one more").await;
+    }
+}
+
+#[tokio::test]
 async fn a_reset_removes_the_record_from_before_a_restart() {
     let (servicebus, orders) = durable(Mode::InProcess).await;
     orders.send("done").await;
