@@ -270,6 +270,8 @@ impl Drop for TemporaryFile {
 
 const VARIABLE: &str = "SERVICEBUS_EMULATOR_BIN";
 const NAME: &str = "servicebus-emulator";
+/// How to get the emulator's binary, also outside its checkout. No registry has it.
+const HOW_TO_BUILD: &str = "run `cargo install --path <checkout>/emulator`, or in the checkout `cargo build -p servicebus-emulator`";
 
 /// Finds the emulator's binary.
 pub(crate) fn find_binary(named: Option<&Path>) -> Result<PathBuf, Error> {
@@ -291,7 +293,7 @@ pub(crate) fn find_binary(named: Option<&Path>) -> Result<PathBuf, Error> {
         .ok_or_else(|| {
             let beside = searched.first().cloned().unwrap_or_default();
             Error::start(format!(
-                "{NAME} is neither beside the tests ({}) nor on the PATH; run `cargo build -p servicebus-emulator`, or set its path in {VARIABLE}",
+                "{NAME} is neither beside the tests ({}) nor on the PATH; {HOW_TO_BUILD}, or set its path in {VARIABLE}",
                 beside.display()
             ))
         })
@@ -302,7 +304,7 @@ fn existing(path: &Path, named_by: &'static str) -> Result<PathBuf, Error> {
         return Ok(path.to_owned());
     }
     Err(Error::start(format!(
-        "no emulator binary at {}, named by {named_by}; run `cargo build -p servicebus-emulator`, or name none, so that the harness searches for it",
+        "no emulator binary at {}, named by {named_by}; {HOW_TO_BUILD}, or name none, so that the harness searches for it",
         path.display()
     )))
 }
@@ -336,7 +338,7 @@ mod tests {
         let error = find_binary(Some(Path::new("/nowhere/servicebus-emulator"))).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no emulator binary at /nowhere/servicebus-emulator, named by the builder; run `cargo build -p servicebus-emulator`, or name none, so that the harness searches for it"
+            "no emulator binary at /nowhere/servicebus-emulator, named by the builder; run `cargo install --path <checkout>/emulator`, or in the checkout `cargo build -p servicebus-emulator`, or name none, so that the harness searches for it"
         );
     }
 }
