@@ -6,7 +6,9 @@
 mod child;
 
 use std::{
-    env, fs, io,
+    env,
+    ffi::OsString,
+    fs, io,
     net::Ipv4Addr,
     path::{Path, PathBuf},
     sync::Arc,
@@ -278,8 +280,8 @@ pub(crate) fn find_binary(named: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(path) = named {
         return existing(path, "the builder");
     }
-    if let Some(path) = env::var_os(VARIABLE) {
-        return existing(Path::new(&path), VARIABLE);
+    if let Some(path) = nonempty(env::var_os(VARIABLE)) {
+        return existing(&path, VARIABLE);
     }
     let searched = directories(env::current_exe().ok(), env::var_os("PATH"));
     searched
@@ -299,6 +301,12 @@ pub(crate) fn find_binary(named: Option<&Path>) -> Result<PathBuf, Error> {
         })
 }
 
+/// Returns the path in a variable. CI systems cannot always remove a variable, so an empty one counts as not set.
+fn nonempty(variable: Option<OsString>) -> Option<PathBuf> {
+    let path = variable.filter(|path| !path.is_empty());
+    path.map(PathBuf::from)
+}
+
 fn existing(path: &Path, named_by: &'static str) -> Result<PathBuf, Error> {
     if path.is_file() {
         return Ok(path.to_owned());
@@ -309,7 +317,7 @@ fn existing(path: &Path, named_by: &'static str) -> Result<PathBuf, Error> {
     )))
 }
 
-fn directories(executable: Option<PathBuf>, path: Option<std::ffi::OsString>) -> Vec<PathBuf> {
+fn directories(executable: Option<PathBuf>, path: Option<OsString>) -> Vec<PathBuf> {
     // Test executables are in `target/debug/deps`, examples in `target/debug/examples`, binaries in `target/debug`.
     let beside = executable.and_then(|file| Some(file.parent()?.to_owned()));
     let above = beside.as_ref().and_then(|directory| directory.parent());
@@ -331,6 +339,13 @@ mod tests {
         );
         let expected = ["/target/debug", "/target/debug/deps", "/usr/bin"];
         assert_eq!(searched, expected.map(PathBuf::from));
+    }
+
+    #[test]
+    fn an_empty_variable_names_no_binary() {
+        assert_eq!(nonempty(None), None);
+        assert_eq!(nonempty(Some("".into())), None);
+        assert_eq!(nonempty(Some("/bin/x".into())), Some("/bin/x".into()));
     }
 
     #[test]
