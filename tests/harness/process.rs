@@ -88,7 +88,10 @@ async fn a_child_of_another_version_is_refused() {
         refusal.starts_with("emulator is version 9.9.9, this harness needs"),
         "{refusal}"
     );
-    assert_contains(&refusal, "run `cargo install --path <checkout>/emulator`, or in the checkout `cargo build -p servicebus-emulator`");
+    assert_contains(
+        &refusal,
+        "run `cargo install --path <checkout>/emulator`, or in the checkout `cargo build -p servicebus-emulator`",
+    );
 }
 
 #[tokio::test]
