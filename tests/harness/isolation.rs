@@ -14,7 +14,7 @@ use std::{
 use servicebus_harness::prelude::*;
 use tokio::task::JoinSet;
 
-use crate::harness::{error_of, namespace_with_orders, waiting::until_gone};
+use crate::harness::{error_of, namespace_with_orders, waiting::until_gone, within};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fifty_concurrent_namespaces_are_isolated() {
@@ -126,6 +126,23 @@ async fn a_namespace_ends_although_its_handles_remain() {
     ] {
         assert_eq!(error, format!("cannot {operation}: {ended}"));
     }
+}
+
+#[tokio::test]
+async fn a_receive_under_way_names_the_end_of_its_namespace() {
+    let (servicebus, orders) = namespace_with_orders().await;
+    let attached = servicebus.faults().on(Operation::Attach).entity("orders");
+    let attached = attached.delay_real(Duration::from_millis(1)).await;
+    let receiving = tokio::spawn(async move { orders.receive().result().await });
+    while attached.hits().await == 0 {
+        tokio::task::yield_now().await;
+    }
+    drop(servicebus);
+    let error = within(receiving).await.unwrap().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot receive from orders: the namespace has ended, because its `ServiceBus` was stopped or dropped; keep that until the last operation"
+    );
 }
 
 #[tokio::test]
