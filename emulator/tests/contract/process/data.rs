@@ -374,6 +374,8 @@ fn an_unusable_data_directory_is_reported() {
     fs::remove_file(&file).expect("it can be removed");
     assert_contains(&directory.refusal(None), "store.redb\" is missing");
 
+    let file = Directory(mark.clone());
+    assert_contains(&file.refusal(None), "it is a file, not a directory");
     let below_a_file = Directory(mark.join("data"));
     assert_contains(&below_a_file.refusal(None), "cannot use the data directory");
 }
