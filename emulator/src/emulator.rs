@@ -190,8 +190,7 @@ impl Emulator {
         if let Some(store) = &self.shared.namespaces.store {
             store.discard();
         }
-        self.shared.listeners.abort();
-        self.shared.listeners.stop().await;
+        self.shared.listeners.crash().await;
         self.close_store().await;
     }
 

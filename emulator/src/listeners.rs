@@ -66,6 +66,14 @@ impl Listeners {
         while tasks.join_next().await.is_some() {}
     }
 
+    /// Aborts all tasks and waits until the listeners are closed. Connections get no signal to stop, because they would
+    /// answer it with a close frame before their own abort.
+    pub(crate) async fn crash(&self) {
+        let mut tasks = std::mem::take(&mut *self.tasks.lock());
+        tasks.abort_all();
+        while tasks.join_next().await.is_some() {}
+    }
+
     pub(crate) fn abort(&self) {
         self.tasks.lock().abort_all();
     }

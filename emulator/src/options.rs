@@ -196,9 +196,9 @@ pub enum DataError {
         /// The bytes that must be free, mostly for what the journal holds.
         needed: u64,
     },
-    /// Another process uses the directory.
+    /// Another emulator uses the directory.
     #[error(
-        "the data directory {0:?} is in use by another process; only one emulator can use it at a time"
+        "the data directory {0:?} is in use by another emulator, of this or another process; only one emulator can use it at a time"
     )]
     InUse(PathBuf),
     /// A newer emulator wrote the directory.

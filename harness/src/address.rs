@@ -20,8 +20,8 @@ use crate::{
 
 /// The number of addresses that a search tries.
 pub(crate) const ATTEMPTS: usize = 16;
-/// How long the ports of the only address may be in use by an emulator that is ending.
-const RELEASE_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long ports may be in use by an emulator that is ending.
+pub(crate) const RELEASE_TIMEOUT: Duration = Duration::from_secs(20);
 /// The pause between two attempts at the only address.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -144,16 +144,17 @@ pub(crate) fn no_free_address(attempts: usize, last: &str) -> Error {
     ))
 }
 
-/// Restarts a server at its own address, and retries until the process that used its ports has released them. Must run on
-/// the background runtime.
-pub(crate) async fn retry_while_ports_are_taken<T, E, F: Future<Output = Result<T, E>>>(
+/// Starts a server, and retries until the one that used its ports or its directory before has released them, or the time is
+/// over. Must run on the background runtime.
+pub(crate) async fn retry_while_in_use<T, E, F: Future<Output = Result<T, E>>>(
+    within: Duration,
     start: impl Fn() -> F,
-    is_taken: impl Fn(&E) -> bool,
+    is_in_use: impl Fn(&E) -> bool,
 ) -> Result<T, E> {
     let since = Instant::now();
     loop {
         match start().await {
-            Err(error) if is_taken(&error) && since.elapsed() < RELEASE_TIMEOUT => {
+            Err(error) if is_in_use(&error) && since.elapsed() < within => {
                 tokio::time::sleep(PAUSE).await;
             }
             other => return other,

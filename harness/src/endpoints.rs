@@ -6,6 +6,8 @@ use serde::Deserialize;
 use servicebus_config::{HTTP_PORT, auth::ConnectionString};
 use servicebus_control_api::NamespaceInfo;
 
+use crate::error::Error;
+
 /// The addresses at which a namespace listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Endpoints {
@@ -32,6 +34,25 @@ impl Default for HttpPorts {
             http: HTTP_PORT,
             https: None,
         }
+    }
+}
+
+impl HttpPorts {
+    /// Refuses a port that the namespace uses already, which would be in use at every address.
+    pub(crate) fn check(self) -> Result<(), Error> {
+        let Self { http, https } = self;
+        let mut ports = [Some(http), https].into_iter().flatten();
+        if let Some(port) = ports.find(|port| [5671, 5672].contains(port)) {
+            return Err(Error::start(format!(
+                "the port {port} in `ports` is that of AMQP; choose another"
+            )));
+        }
+        if https == Some(http) && http != 0 {
+            return Err(Error::start(format!(
+                "the port {http} is twice in `ports`; HTTP over TLS needs one of its own"
+            )));
+        }
+        Ok(())
     }
 }
 

@@ -2,7 +2,12 @@
 //!
 //! Its tasks run on the background runtime, so the test's own runtime may have one thread or be paused.
 
-use std::{io::ErrorKind, path::Path, sync::Arc, time::SystemTime};
+use std::{
+    io::ErrorKind,
+    path::Path,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use servicebus_config::Config;
 use servicebus_control_api::Failure;
@@ -10,7 +15,7 @@ use servicebus_emulator::{Emulator, Options, WallClock};
 use tokio::sync::Mutex;
 
 use crate::{
-    address::{AddressSearch, ListenAddress, retry_while_ports_are_taken},
+    address::{AddressSearch, ListenAddress, RELEASE_TIMEOUT, retry_while_in_use},
     background::Background,
     data::Data,
     endpoints::{Endpoints, HttpPorts, Namespace},
@@ -19,6 +24,9 @@ use crate::{
         CreateFuture, OwnEmulator, RestartFuture, Running, Started, StopFuture, Termination,
     },
 };
+
+/// How long a directory may be in use by an emulator that is ending.
+const DIRECTORY_RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An emulator in this process; `None` during a restart.
 #[derive(Debug)]
@@ -62,8 +70,15 @@ pub(crate) async fn start(
             },
             None => options,
         };
+        let starting = options.clone();
+        // A `ServiceBus` that was dropped releases its directory a moment later.
+        let start = move || Emulator::start_read(starting.clone());
         match background
-            .spawn(Emulator::start_read(options.clone()))
+            .spawn(retry_while_in_use(
+                DIRECTORY_RELEASE_TIMEOUT,
+                start,
+                is_directory_in_use,
+            ))
             .await
         {
             Ok(emulator) => return Ok(started(emulator, options)),
@@ -122,7 +137,7 @@ impl Running for InProcess {
                 (None, _) => {}
             }
             let start = || Emulator::start(options.clone());
-            let started = retry_while_ports_are_taken(start, is_port_in_use).await;
+            let started = retry_while_in_use(RELEASE_TIMEOUT, start, is_port_in_use).await;
             *emulator = Some(started.map_err(|error| not_started(&error))?);
             Ok(())
         })
@@ -168,5 +183,12 @@ fn is_port_in_use(error: &servicebus_emulator::StartError) -> bool {
         error,
         servicebus_emulator::StartError::Listen { source, .. }
             if source.kind() == ErrorKind::AddrInUse
+    )
+}
+
+fn is_directory_in_use(error: &servicebus_emulator::StartError) -> bool {
+    matches!(
+        error,
+        servicebus_emulator::StartError::Data(servicebus_emulator::DataError::InUse(_))
     )
 }

@@ -6,7 +6,9 @@
 mod child;
 
 use std::{
-    env, fs, io,
+    env,
+    ffi::OsString,
+    fs, io,
     net::Ipv4Addr,
     path::{Path, PathBuf},
     sync::Arc,
@@ -16,7 +18,7 @@ use std::{
 use child::{ChildProcess, ExitedEarly, check_version, endpoints, parse};
 
 use crate::{
-    address::{AddressSearch, ListenAddress, random_number, retry_while_ports_are_taken},
+    address::{AddressSearch, ListenAddress, RELEASE_TIMEOUT, random_number, retry_while_in_use},
     background::Background,
     data::Data,
     endpoints::{HttpPorts, Namespace},
@@ -157,7 +159,7 @@ impl Running for ProcessEmulator {
                 let launch = launch.clone();
                 async move { launch.start().await }
             };
-            let (started, _) = retry_while_ports_are_taken(start, is_taken).await?;
+            let (started, _) = retry_while_in_use(RELEASE_TIMEOUT, start, is_taken).await?;
             child.replace_with(started);
             Ok(())
         })
@@ -270,14 +272,16 @@ impl Drop for TemporaryFile {
 
 const VARIABLE: &str = "SERVICEBUS_EMULATOR_BIN";
 const NAME: &str = "servicebus-emulator";
+/// How to get the emulator's binary, also outside its checkout. No registry has it.
+const HOW_TO_BUILD: &str = "run `cargo install --path <checkout>/emulator`, or in the checkout `cargo build -p servicebus-emulator`";
 
 /// Finds the emulator's binary.
 pub(crate) fn find_binary(named: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(path) = named {
         return existing(path, "the builder");
     }
-    if let Some(path) = env::var_os(VARIABLE) {
-        return existing(Path::new(&path), VARIABLE);
+    if let Some(path) = nonempty(env::var_os(VARIABLE)) {
+        return existing(&path, VARIABLE);
     }
     let searched = directories(env::current_exe().ok(), env::var_os("PATH"));
     searched
@@ -291,10 +295,16 @@ pub(crate) fn find_binary(named: Option<&Path>) -> Result<PathBuf, Error> {
         .ok_or_else(|| {
             let beside = searched.first().cloned().unwrap_or_default();
             Error::start(format!(
-                "{NAME} is neither beside the tests ({}) nor on the PATH; run `cargo build -p servicebus-emulator`, or set its path in {VARIABLE}",
+                "{NAME} is neither beside the tests ({}) nor on the PATH; {HOW_TO_BUILD}, or set its path in {VARIABLE}",
                 beside.display()
             ))
         })
+}
+
+/// Returns the path in a variable. CI systems cannot always remove a variable, so an empty one counts as not set.
+fn nonempty(variable: Option<OsString>) -> Option<PathBuf> {
+    let path = variable.filter(|path| !path.is_empty());
+    path.map(PathBuf::from)
 }
 
 fn existing(path: &Path, named_by: &'static str) -> Result<PathBuf, Error> {
@@ -302,12 +312,12 @@ fn existing(path: &Path, named_by: &'static str) -> Result<PathBuf, Error> {
         return Ok(path.to_owned());
     }
     Err(Error::start(format!(
-        "no emulator binary at {}, named by {named_by}; run `cargo build -p servicebus-emulator`, or name none, so that the harness searches for it",
+        "no emulator binary at {}, named by {named_by}; {HOW_TO_BUILD}, or name none, so that the harness searches for it",
         path.display()
     )))
 }
 
-fn directories(executable: Option<PathBuf>, path: Option<std::ffi::OsString>) -> Vec<PathBuf> {
+fn directories(executable: Option<PathBuf>, path: Option<OsString>) -> Vec<PathBuf> {
     // Test executables are in `target/debug/deps`, examples in `target/debug/examples`, binaries in `target/debug`.
     let beside = executable.and_then(|file| Some(file.parent()?.to_owned()));
     let above = beside.as_ref().and_then(|directory| directory.parent());
@@ -332,11 +342,18 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_variable_names_no_binary() {
+        assert_eq!(nonempty(None), None);
+        assert_eq!(nonempty(Some("".into())), None);
+        assert_eq!(nonempty(Some("/bin/x".into())), Some("/bin/x".into()));
+    }
+
+    #[test]
     fn a_named_binary_that_is_missing_is_an_error() {
         let error = find_binary(Some(Path::new("/nowhere/servicebus-emulator"))).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no emulator binary at /nowhere/servicebus-emulator, named by the builder; run `cargo build -p servicebus-emulator`, or name none, so that the harness searches for it"
+            "no emulator binary at /nowhere/servicebus-emulator, named by the builder; run `cargo install --path <checkout>/emulator`, or in the checkout `cargo build -p servicebus-emulator`, or name none, so that the harness searches for it"
         );
     }
 }

@@ -31,7 +31,7 @@ pub(crate) use document::NAMESPACE;
 
 use document::Settings;
 
-use crate::{error::Error, message::Message, observer};
+use crate::{catalog::topic_and_name, error::Error, message::Message, observer};
 
 /// The entities and settings with which a namespace starts.
 ///
@@ -136,7 +136,7 @@ impl Topology {
         self
     }
 
-    /// Declares a message in a queue, or one that is published to a topic. A message with a scheduled time is scheduled.
+    /// Declares a message in a queue, or one that is published to a topic; in a subscription, the start fails. A message with a scheduled time is scheduled.
     ///
     /// ```no_run
     /// # use std::time::Duration;
@@ -177,6 +177,7 @@ impl Topology {
 
     /// Reads and validates the topology.
     pub(crate) fn resolve(&self) -> Result<Resolved, Error> {
+        self.check_messages()?;
         let (path, text) = match &self.file {
             None if self.exported.is_some() && self.is_extended() => {
                 return Err(Error::topology(
@@ -220,6 +221,18 @@ impl Topology {
                 let config = parsed(&text)?;
                 Ok(Resolved { text, config })
             }
+        }
+    }
+
+    /// Refuses messages of subscriptions: sent to the topic, they would be in its other subscriptions too.
+    fn check_messages(&self) -> Result<(), Error> {
+        let live = self.messages.iter();
+        let mut live = live.filter(|declared| declared.dead_letter.is_none());
+        match live.find_map(|declared| topic_and_name(&declared.entity)) {
+            None => Ok(()),
+            Some((topic, name)) => Err(Error::topology(format!(
+                "a message cannot be declared in the subscription {name:?}; declare it for its topic {topic:?}, whose rules select the subscriptions that receive it"
+            ))),
         }
     }
 

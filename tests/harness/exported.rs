@@ -171,6 +171,20 @@ async fn declared_dead_letters_are_in_one_subscription() {
 }
 
 #[tokio::test]
+async fn a_message_in_a_subscription_fails_the_start() {
+    let prices = Topic::new("prices").subscription(Subscription::new("eu"));
+    for subscription in ["eu", "none"] {
+        let path = format!("prices/Subscriptions/{subscription}");
+        let topology = Topology::new().topic(prices.clone()).message(path, "x");
+        let error = error_of(ServiceBus::builder().topology(topology).start()).await;
+        let begins = format!(
+            "a message cannot be declared in the subscription \"{subscription}\"; declare it for its topic \"prices\""
+        );
+        assert!(error.starts_with(&begins), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn a_message_for_an_unknown_entity_fails_the_start() {
     for (topology, why) in [
         (

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashSet,
+    net::{Ipv4Addr, TcpListener},
     panic,
     pin::pin,
     sync::Arc,
@@ -13,7 +14,7 @@ use std::{
 use servicebus_harness::prelude::*;
 use tokio::task::JoinSet;
 
-use crate::harness::{error_of, namespace_with_orders, waiting::until_gone};
+use crate::harness::{error_of, namespace_with_orders, waiting::until_gone, within};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fifty_concurrent_namespaces_are_isolated() {
@@ -128,6 +129,23 @@ async fn a_namespace_ends_although_its_handles_remain() {
 }
 
 #[tokio::test]
+async fn a_receive_under_way_names_the_end_of_its_namespace() {
+    let (servicebus, orders) = namespace_with_orders().await;
+    let attached = servicebus.faults().on(Operation::Attach).entity("orders");
+    let attached = attached.delay_real(Duration::from_millis(1)).await;
+    let receiving = tokio::spawn(async move { orders.receive().result().await });
+    while attached.hits().await == 0 {
+        tokio::task::yield_now().await;
+    }
+    drop(servicebus);
+    let error = within(receiving).await.unwrap().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot receive from orders: the namespace has ended, because its `ServiceBus` was stopped or dropped; keep that until the last operation"
+    );
+}
+
+#[tokio::test]
 async fn stopping_waits_for_the_end() {
     let (servicebus, _) = namespace_with_orders().await;
     let address = servicebus.endpoints().amqp;
@@ -170,15 +188,36 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 #[tokio::test]
 async fn ports_in_use_are_named_with_their_addresses() {
-    // HTTP where AMQP listens already, at any address.
+    let taken = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
+    let port = taken.local_addr().unwrap().port();
     let bus = ServiceBus::builder().mode(Mode::InProcess);
-    let error = bus.ports(5672, 8443).start().result().await.unwrap_err();
-    let text = error.to_string();
+    let text = error_of(bus.ports(port, 8443).start()).await;
     assert!(
         text.starts_with(
             "no free loopback address after 16 attempts; the last error was: cannot listen on 127."
         ),
         "{text}"
     );
-    assert!(text.contains(":5672: "), "{text}");
+    assert!(text.contains(&format!(":{port}: ")), "{text}");
+}
+
+#[tokio::test]
+async fn ports_that_the_namespace_uses_itself_are_refused() {
+    for ((http, https), why) in [
+        (
+            (5672, 8443),
+            "the port 5672 in `ports` is that of AMQP; choose another",
+        ),
+        (
+            (8080, 5671),
+            "the port 5671 in `ports` is that of AMQP; choose another",
+        ),
+        (
+            (8080, 8080),
+            "the port 8080 is twice in `ports`; HTTP over TLS needs one of its own",
+        ),
+    ] {
+        let bus = ServiceBus::builder().ports(http, https);
+        assert_eq!(error_of(bus.start()).await, why);
+    }
 }

@@ -88,7 +88,10 @@ async fn a_child_of_another_version_is_refused() {
         refusal.starts_with("emulator is version 9.9.9, this harness needs"),
         "{refusal}"
     );
-    assert_contains(&refusal, "run `cargo build -p servicebus-emulator`");
+    assert_contains(
+        &refusal,
+        "run `cargo install --path <checkout>/emulator`, or in the checkout `cargo build -p servicebus-emulator`",
+    );
 }
 
 #[tokio::test]
@@ -116,7 +119,7 @@ async fn a_missing_binary_is_named() {
     let builder = ServiceBus::builder().mode(Mode::Process);
     assert_eq!(
         error_of(builder.binary("/nowhere/emulator").start()).await,
-        "no emulator binary at /nowhere/emulator, named by the builder; run `cargo build -p servicebus-emulator`, or name none, so that the harness searches for it"
+        "no emulator binary at /nowhere/emulator, named by the builder; run `cargo install --path <checkout>/emulator`, or in the checkout `cargo build -p servicebus-emulator`, or name none, so that the harness searches for it"
     );
 }
 

@@ -4,9 +4,17 @@ use std::{fs, time::Duration};
 
 use rstest::rstest;
 use servicebus_harness::{EventKind, prelude::*};
-use servicebus_test_support::{built, temporary::TemporaryDirectory};
+use servicebus_test_support::{
+    built,
+    frame::{AMQP_HEADER, CLOSE, Frame, OPEN, SASL_HEADER, performative, sasl_init},
+    temporary::TemporaryDirectory,
+};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
 
-use crate::harness::{assert_contains, error_of, faults::failure, orders};
+use crate::harness::{assert_contains, error_of, faults::failure, orders, within};
 
 /// A bus that keeps what it holds.
 async fn durable(mode: Mode) -> (ServiceBus, QueueClient) {
@@ -51,7 +59,7 @@ async fn accepted_messages_survive_a_restart(#[case] mode: Mode, #[case] crashes
     assert_message_count!(orders, active = 3, deferred = 1, locked = 0).await;
     let error = locked.complete().result().await.unwrap_err().to_string();
     let reason = ": amqp:connection:forced: The emulator is stopping.";
-    assert!(crashes || error.ends_with(reason), "{error}");
+    assert_eq!(error.ends_with(reason), !crashes, "{error}");
     let again = orders.receive().await;
     assert_eq!(
         (again.message_id.as_deref(), again.delivery_count),
@@ -84,6 +92,52 @@ async fn accepted_messages_survive_a_restart(#[case] mode: Mode, #[case] crashes
     assert_eq!(Vec::from_iter(kinds), expected, "{of_one}");
     let offsets: Vec<f64> = of_one.events().iter().map(|event| event.offset).collect();
     assert!(offsets.is_sorted() && offsets[3] >= 30.0, "{offsets:?}");
+}
+
+/// Reads frames up to one with this code, or to the end of the connection, and returns their codes.
+async fn codes_up_to(code: u8, stream: &mut TcpStream) -> Vec<u8> {
+    let (mut input, mut codes) = (Vec::new(), Vec::new());
+    while !codes.contains(&code) {
+        // A crash may reset the connection.
+        if !matches!(stream.read_buf(&mut input).await, Ok(1..)) {
+            break;
+        }
+        loop {
+            if input.starts_with(AMQP_HEADER) || input.starts_with(SASL_HEADER) {
+                input.drain(..AMQP_HEADER.len());
+            }
+            let Some(frame) = Frame::split_off(&mut input) else {
+                break;
+            };
+            codes.push(frame.code);
+        }
+    }
+    codes
+}
+
+#[rstest]
+#[case(Mode::InProcess)]
+#[case(Mode::Process)]
+#[tokio::test]
+async fn a_crash_breaks_connections_without_a_close_frame(#[case] mode: Mode) {
+    let (servicebus, _) = durable(mode).await;
+    let open = performative(0, OPEN, &["raw".to_owned().into()], &[]);
+    let login = sasl_init("ANONYMOUS", b"");
+    let handshake = [&SASL_HEADER[..], &login, AMQP_HEADER, &open].concat();
+    let mut streams = Vec::new();
+    // Several, because each of them might be lucky.
+    for _ in 0..8 {
+        let connected = TcpStream::connect(servicebus.endpoints().amqp).await;
+        let mut stream = connected.expect("it listens");
+        stream.write_all(&handshake).await.expect("it reads");
+        assert!(within(codes_up_to(OPEN, &mut stream)).await.contains(&OPEN));
+        streams.push(stream);
+    }
+    servicebus.crash().await;
+    for mut stream in streams {
+        let codes = within(codes_up_to(CLOSE, &mut stream)).await;
+        assert!(codes.is_empty(), "{codes:?}");
+    }
 }
 
 #[tokio::test]
@@ -119,6 +173,19 @@ async fn a_data_directory_outlives_its_service_bus() {
         assert_dead_lettered!(orders, description = "it is bad", count = 1).await;
         orders.send("one more").await;
         servicebus.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_start_waits_for_the_directory_of_a_dropped_service_bus() {
+    let directory = TemporaryDirectory::unused();
+    for held in 0..5 {
+        let builder = ServiceBus::builder().topology(orders());
+        let builder = builder.mode(Mode::InProcess).data(&directory.0);
+        let servicebus = builder.start().await;
+        let orders = servicebus.queue("orders");
+        assert_message_count!(orders, active = held).await;
+        orders.send("one more").await;
     }
 }
 

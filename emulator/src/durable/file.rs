@@ -1,6 +1,7 @@
 //! The store in a directory: an embedded database behind a write-ahead journal.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
@@ -67,7 +68,16 @@ pub(crate) fn open(directory: &Path, sync: Sync) -> Result<(Box<dyn Disk>, PathB
 
 pub(super) fn open_rows(directory: &Path, sync: Sync) -> Result<(RowFile, PathBuf), DataError> {
     let cannot_use = |source| cannot_use(directory, source);
-    fs::create_dir_all(directory).map_err(cannot_use)?;
+    fs::create_dir_all(directory).map_err(|source| {
+        // The operating system says only that the file exists.
+        cannot_use(match source.kind() {
+            io::ErrorKind::AlreadyExists => io::Error::new(
+                io::ErrorKind::NotADirectory,
+                "it is a file, not a directory",
+            ),
+            _ => source,
+        })
+    })?;
     let path = directory.join(STORE_FILE);
     let version = read_version(directory, &path)?;
     let is_new = version.is_none() && create_store(directory, sync)?;

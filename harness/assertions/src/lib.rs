@@ -47,4 +47,4 @@ pub use request::{MAX_WITHIN, RequestError};
 pub use selector::Selector;
 pub use servicebus_control_api::{AssertionKind as Kind, Event, EventKind};
 pub use timeline::{Timeline, TitledTimeline, is_at, line, without_tracking};
-pub use unfired::{near, unfired};
+pub use unfired::{misspelt, near, unfired};

@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt, time::SystemTime};
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::matcher::Predicate;
+use crate::{matcher::Predicate, text};
 
 /// The state of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -81,6 +81,8 @@ pub fn summary(sequence_number: i64, body: &[u8], message_id: Option<&str>) -> S
     let body = String::from_utf8_lossy(body);
     let start: String = body.chars().take(SHOWN).collect();
     let more = if start.len() < body.len() { "…" } else { "" };
-    let id = message_id.map_or_else(String::new, |id| format!(" (message-id {id})"));
+    let id = message_id.map_or_else(String::new, |id| {
+        format!(" (message-id {})", text::one_line(id))
+    });
     format!("#{sequence_number} {start:?}{more}{id}")
 }

@@ -166,7 +166,7 @@ impl Report {
         }
         parts.extend(self.sessions.iter().cloned());
         parts.extend(self.timelines());
-        parts.extend(hint.map(|hint| format!("hint: {hint}")));
+        parts.extend(hint.map(|hint| format!("hint: {}", text::one_line(&hint))));
         AssertionFailed {
             text: parts.join("\n\n"),
             is_unchecked: false,

@@ -1,5 +1,6 @@
 //! Phrases for numbers and times, so that all messages of the harness spell them alike.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// The number of names that are compared with a wanted one; later ones count as least similar. A comparison takes time
@@ -7,6 +8,20 @@ use std::time::Duration;
 pub(crate) const COMPARED: usize = 256;
 /// The number of compared characters: the maximum length of a message id.
 const MAX_COMPARED: usize = 128;
+
+/// Escapes control characters, which would break the lines of a failure.
+pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+    match text.contains(char::is_control) {
+        false => Cow::Borrowed(text),
+        true => Cow::Owned(text.chars().fold(String::new(), |mut line, next| {
+            match next.is_control() {
+                true => line.extend(next.escape_default()),
+                false => line.push(next),
+            }
+            line
+        })),
+    }
+}
 
 /// Formats a duration in seconds, with the necessary decimals: `5 s`, `0.25 s`.
 pub fn seconds(duration: Duration) -> String {
@@ -111,6 +126,12 @@ pub fn distance(wanted: &str, name: &str) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_characters_are_escaped() {
+        assert_eq!(one_line("o \"17\" é🦀"), "o \"17\" é🦀");
+        assert_eq!(one_line("🦀\n1\u{1b}[31m"), "🦀\\n1\\u{1b}[31m");
+    }
 
     #[test]
     fn long_and_late_names_are_not_compared() {

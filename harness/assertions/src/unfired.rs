@@ -35,17 +35,21 @@ pub fn near<'a>(met: &ScriptedFault, entities: impl Iterator<Item = &'a str>) ->
         true => format!("no {one} came"),
         false => parts.join(", and "),
     };
-    let suggested = met.fault.filter.entity.as_deref().and_then(|wanted| {
-        let (owner, _) = wanted.split_once("/$").unwrap_or((wanted, ""));
-        let owner = owner.to_lowercase();
-        let nearest = entities.min_by_key(|name| text::distance(&owner, &name.to_lowercase()))?;
-        let is_other = nearest.to_lowercase() != owner;
-        (is_other && text::is_near(&owner, nearest)).then_some(nearest)
-    });
+    let wanted = met.fault.filter.entity.as_deref();
+    let suggested = wanted.and_then(|wanted| misspelt(wanted, entities));
     match suggested {
         Some(name) => format!("{came}; did you mean the entity {name:?}?"),
         None => came,
     }
+}
+
+/// Returns the entity whose name this one resembles, if it is not the name of an entity itself.
+pub fn misspelt<'a>(wanted: &str, entities: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let (owner, _) = wanted.split_once("/$").unwrap_or((wanted, ""));
+    let owner = owner.to_lowercase();
+    let nearest = entities.min_by_key(|name| text::distance(&owner, &name.to_lowercase()))?;
+    let is_other = nearest.to_lowercase() != owner;
+    (is_other && text::is_near(&owner, nearest)).then_some(nearest)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The attribute `#[servicebus_harness::test]`: turns a function with a namespace argument into a test that starts the
 //! namespace. The harness re-exports and documents it with its feature `macros`.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::quote;
 use syn::parse::{Parse, ParseStream, Parser as _};
 use syn::punctuated::Punctuated;
@@ -64,26 +64,39 @@ fn is_result(returned: &Type) -> bool {
 /// Returns the builder of the namespace that the arguments describe.
 fn builder(arguments: TokenStream) -> Result<TokenStream, Error> {
     let arguments = Punctuated::<Argument, Token![,]>::parse_terminated.parse2(arguments)?;
+    for Argument { name, .. } in &arguments {
+        if !ARGUMENTS.iter().any(|known| name == known) {
+            return Err(unknown_argument(name));
+        }
+    }
     let mut arguments = arguments.into_iter();
     let Some(Argument { name, value }) = arguments.next() else {
         return Ok(quote!(::servicebus_harness::ServiceBus::builder()));
     };
     if let Some(second) = arguments.next() {
-        let text = "a test takes `topology` or `builder`, not both: a builder has its own topology";
+        let text = "a test takes `topology` or `builder`, once: a builder has its own topology";
         return Err(Error::new(second.name.span(), text));
     }
-    match name.to_string().as_str() {
-        "topology" => Ok(quote!(::servicebus_harness::ServiceBus::builder().topology(#value))),
-        "builder" => Ok(quote!(#value)),
-        unknown => Err(unknown_argument(name.span(), unknown)),
-    }
+    Ok(match name == TOPOLOGY {
+        true => quote!(::servicebus_harness::ServiceBus::builder().topology(#value)),
+        false => quote!(#value),
+    })
 }
 
-fn unknown_argument(span: Span, name: &str) -> Error {
-    let text = format!(
-        "there is no argument `{name}`; allowed are `topology = Topology::…` and `builder = ServiceBus::builder()…`"
-    );
-    Error::new(span, text)
+const TOPOLOGY: &str = "topology";
+const ARGUMENTS: [&str; 2] = [TOPOLOGY, "builder"];
+/// What the arguments look like.
+const ALLOWED: &str = "allowed are `topology = Topology::…` and `builder = ServiceBus::builder()…`";
+
+fn unknown_argument(name: &Ident) -> Error {
+    let runtime = match name == "flavor" || name == "worker_threads" || name == "start_paused" {
+        true => {
+            ", which is of `#[tokio::test]`; with `#[rstest]` and that, take the fixture `servicebus`"
+        }
+        false => "",
+    };
+    let text = format!("there is no argument `{name}`{runtime}; {ALLOWED}");
+    Error::new(name.span(), text)
 }
 
 /// `name = value`.
@@ -94,6 +107,10 @@ struct Argument {
 
 impl Parse for Argument {
     fn parse(input: ParseStream<'_>) -> Result<Self, Error> {
+        // A value without its name, such as `Topology::new()`, begins as a name does.
+        if !(input.peek(Ident) && input.peek2(Token![=])) {
+            return Err(input.error(format!("an argument has a name; {ALLOWED}")));
+        }
         let name = input.parse()?;
         input.parse::<Token![=]>()?;
         let value = input.parse()?;
@@ -160,6 +177,12 @@ mod tests {
             text.starts_with("there is no argument `topologie`"),
             "{text}"
         );
+        let text = refused(quote!(topology = shop(), flavor = "x"), good.clone());
+        let begins = "there is no argument `flavor`, which is of `#[tokio::test]`; ";
+        assert!(text.starts_with(begins), "{text}");
+        let text = refused(quote!(Topology::new()), good.clone());
+        let begins = "an argument has a name; allowed are `topology = Topology::…`";
+        assert!(text.starts_with(begins), "{text}");
         let text = refused(quote!(topology = shop(), builder = other()), good);
         assert!(text.contains("`topology` or `builder`"), "{text}");
     }

@@ -17,7 +17,7 @@ use fe2o3_amqp::{
     },
 };
 
-use super::{Amqp, AmqpError, OpenSession, ReceiveMode};
+use super::{Amqp, AmqpError, OpenSession, RESPONSE_TIMEOUT, ReceiveMode};
 use crate::{background::CancelSignal, received_message::ReceivedMessage};
 
 /// How the test settles a received message.
@@ -60,7 +60,7 @@ impl ReceiverLink {
         deadline: Duration,
         cancel: &mut CancelSignal,
     ) -> Result<Option<(Self, IncomingMessage)>, AmqpError> {
-        self.receiver.set_credit(1).await?;
+        self.give_credit(1).await?;
         let incoming = tokio::select! {
             incoming = self.next(deadline) => Some(incoming?),
             () = cancel.wait() => None,
@@ -88,7 +88,7 @@ impl ReceiverLink {
         deadline: Duration,
         cancel: &mut CancelSignal,
     ) -> Result<Option<IncomingMessage>, AmqpError> {
-        self.receiver.set_credit(1).await?;
+        self.give_credit(1).await?;
         let incoming = tokio::select! {
             incoming = self.next(deadline) => Some(incoming?),
             () = cancel.wait() => None,
@@ -96,7 +96,7 @@ impl ReceiverLink {
         if let Some(Some(incoming)) = incoming {
             return Ok(Some(incoming));
         }
-        self.receiver.set_credit(0).await?;
+        self.give_credit(0).await?;
         self.await_processed(amqp, &format!("{address}/$management"))
             .await?;
         let straggler = self.next(Duration::ZERO).await?;
@@ -118,7 +118,7 @@ impl ReceiverLink {
         address: &str,
         credit: u32,
     ) -> Result<Vec<IncomingMessage>, AmqpError> {
-        self.receiver.set_credit(credit).await?;
+        self.give_credit(credit).await?;
         self.drain(amqp, address).await?;
         let mut taken = Vec::new();
         while let Some(incoming) = self.next(Duration::ZERO).await? {
@@ -193,11 +193,23 @@ impl ReceiverLink {
         self.await_processed(amqp, address).await
     }
 
+    async fn give_credit(&mut self, credit: u32) -> Result<(), AmqpError> {
+        let Self { receiver, session } = self;
+        let give = async { Ok(receiver.set_credit(credit).await?) };
+        session.connection_end.within(give).await
+    }
+
     async fn next(&mut self, deadline: Duration) -> Result<Option<IncomingMessage>, AmqpError> {
-        match tokio::time::timeout(deadline, self.receiver.recv::<Body<Value>>()).await {
-            Ok(delivery) => Ok(Some(incoming(delivery?))),
-            Err(_elapsed) => Ok(None),
-        }
+        let Self { receiver, session } = self;
+        let next = async {
+            match tokio::time::timeout(deadline, receiver.recv::<Body<Value>>()).await {
+                Ok(delivery) => Ok(Some(incoming(delivery?))),
+                Err(_elapsed) => Ok(None),
+            }
+        };
+        // The deadline is no error, so it comes first.
+        let within = deadline.saturating_add(RESPONSE_TIMEOUT);
+        session.connection_end.within_timeout(within, next).await
     }
 }
 

@@ -43,6 +43,9 @@ assertions! {
     /// # }
     /// ```
     ///
+    /// A text without a name is the test's own message, not a reason: `assert_dead_lettered!(orders, "Rejected")` holds for
+    /// any reason.
+    ///
     /// Takes `reason`, `description`, [conditions on messages](crate::assertion#which-messages), `count` (at least one
     /// without it) and `within`.
     assert_dead_lettered: DeadLettered;
@@ -186,6 +189,11 @@ macro_rules! assert_session_order {
     ($queue:expr, bodies = $bodies:expr, session = $session:expr $(, $($rest:tt)*)?) => {
         $crate::__assert!(SessionOrder, $queue; $session, bodies = $bodies $(, $($rest)*)?)
     };
+    ($($other:tt)*) => {
+        ::std::compile_error!(
+            "assert_session_order! needs the session right after the queue or subscription: assert_session_order!(queue, session = \"…\", bodies = […])"
+        )
+    };
 }
 pub use assert_session_order;
 
@@ -203,6 +211,11 @@ pub use assert_session_order;
 macro_rules! assert_session_state {
     ($queue:expr, session = $session:expr $(, $($rest:tt)*)?) => {
         $crate::__assert!(SessionState, $queue; $session $(, $($rest)*)?)
+    };
+    ($($other:tt)*) => {
+        ::std::compile_error!(
+            "assert_session_state! needs the session right after the queue or subscription: assert_session_state!(queue, session = \"…\", text = \"…\")"
+        )
     };
 }
 pub use assert_session_state;

@@ -151,10 +151,11 @@ impl FaultBuilder {
         let is_counted = nth.or(every).or(times).is_some();
         let count = if is_counted { "" } else { ".nth(1)" };
         let source_text = format!("{source_text}{count}.{}", effect.to_text());
+        let failed = |error| Error::during(format!("set the fault {source_text}"), error);
+        effect.check_at(operation).map_err(failed)?;
         let added = add(&connections, fault).await;
         // The emulator's message has the names of the control API.
-        let id =
-            added.map_err(|error| Error::during(format!("set the fault {source_text}"), error))?;
+        let id = added.map_err(|error| failed(error.into()))?;
         connections.scripted_faults.add(ScriptedFault {
             id,
             source_text,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use servicebus_control_api::{self as api, ErrorText, Wait, When};
+use servicebus_control_api::{self as api, EffectKind, ErrorText, Operation, Wait, When};
 
 use super::{Fault, FaultBuilder};
 use crate::{
@@ -163,6 +163,20 @@ impl Effect {
         Err(Error::new(ErrorKind::InvalidArgument, None, sentence))
     }
 
+    /// Refuses an effect that the operation does not allow. The emulator does so too, but with the names of the control API.
+    pub(crate) fn check_at(&self, operation: Operation) -> Result<(), Error> {
+        if operation.allows(self.effect.kind()) {
+            return Ok(());
+        }
+        let allowed: Vec<String> = operation.effects().map(constructor).collect();
+        let sentence = format!(
+            "Effect::{} is not possible at Operation::{operation:?}; possible: {}",
+            self.call,
+            allowed.join(", ")
+        );
+        Err(Error::new(ErrorKind::InvalidArgument, None, sentence))
+    }
+
     /// Returns the source code that applies the effect.
     pub(crate) fn to_text(&self) -> String {
         let Self {
@@ -173,6 +187,19 @@ impl Effect {
             false => format!("apply(Effect::{call}{modifiers})"),
         }
     }
+}
+
+/// Returns the name of the constructor of an effect.
+fn constructor(kind: EffectKind) -> String {
+    let name = match kind {
+        EffectKind::Drop => "drop_connection",
+        EffectKind::HoldBack => "reorder_outcome",
+        EffectKind::DeliverTwice => "redeliver",
+        EffectKind::Stall => "stop_reading",
+        EffectKind::RoundTrip => "latency",
+        kind => kind.name(),
+    };
+    name.replace('-', "_")
 }
 
 /// Returns the argument of the constructor as the test's source code has it.

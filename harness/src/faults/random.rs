@@ -2,10 +2,15 @@
 
 use std::sync::Arc;
 
+use servicebus_assertions::misspelt;
 use servicebus_control_api::{self as api, Filter, Pick, Random};
 
 use super::{Effect, Operation, builder::add};
-use crate::{action::Action, connections::Connections};
+use crate::{
+    action::Action,
+    connections::Connections,
+    error::{Error, ErrorKind},
+};
 
 /// The default probability of a fault at an operation.
 const PROBABILITY: f64 = 0.1;
@@ -18,8 +23,17 @@ pub struct RandomFaults {
     seed: u64,
     entity: Option<String>,
     client: Option<String>,
-    /// The operations, each with the probability and the effects of its faults.
-    rates: Vec<(Operation, f64, Vec<Effect>)>,
+    rates: Vec<Rate>,
+}
+
+/// The faults at one kind of operation.
+#[derive(Debug, Clone)]
+struct Rate {
+    operation: Operation,
+    probability: f64,
+    effects: Vec<Effect>,
+    /// The method of [`RandomFaults`] that sets it.
+    method: &'static str,
 }
 
 impl RandomFaults {
@@ -33,7 +47,7 @@ impl RandomFaults {
         }
     }
 
-    /// Selects operations that concern this queue, topic or subscription.
+    /// Selects operations that concern this queue, topic or subscription, which must exist at the start.
     pub fn entity(mut self, path: impl Into<String>) -> Self {
         self.entity = Some(path.into());
         self
@@ -47,9 +61,9 @@ impl RandomFaults {
 
     /// Fires at operations of this kind with a probability above 0 and up to 1, with effects that a correct client survives.
     /// Without any rate, faults fire at sends, deliveries and settlements with the probability 0.1 each.
-    pub fn rate(self, operation: Operation, probability: f64) -> Self {
-        let effects = recoverable_effects(operation);
-        self.rate_of(operation, probability, effects)
+    pub fn rate(mut self, operation: Operation, probability: f64) -> Self {
+        self.rates.push(Rate::recoverable(operation, probability));
+        self
     }
 
     /// Fires at operations of this kind with a probability, with one of these effects.
@@ -59,8 +73,12 @@ impl RandomFaults {
         probability: f64,
         effects: impl IntoIterator<Item = Effect>,
     ) -> Self {
-        let effects = effects.into_iter().collect();
-        self.rates.push((operation, probability, effects));
+        self.rates.push(Rate {
+            operation,
+            probability,
+            effects: effects.into_iter().collect(),
+            method: "rate_of",
+        });
         self
     }
 
@@ -68,42 +86,102 @@ impl RandomFaults {
     #[track_caller]
     pub fn start(self) -> Action<'static, ()> {
         Action::new(async move {
-            let Self {
-                connections,
-                seed,
-                entity,
-                client,
-                rates,
-            } = self;
-            let rates = match rates.is_empty() {
+            let rates = match self.rates.is_empty() {
                 true => default_rates(),
-                false => rates,
+                false => self.rates.clone(),
             };
-            connections.scripted_faults.record_seed(seed);
-            for (operation, probability, effects) in rates {
-                let effects: Result<_, _> = effects.iter().map(Effect::checked).collect();
-                let fault = api::Fault {
+            self.check_entity().await?;
+            for (started, rate) in rates.into_iter().enumerate() {
+                let Rate {
                     operation,
-                    filter: Filter {
-                        entity: entity.clone(),
-                        client: client.clone(),
-                        ..Filter::default()
-                    },
-                    pick: Pick::Random {
-                        random: Random { seed, probability },
-                        effects: effects?,
-                    },
-                };
-                add(&connections, fault).await?;
+                    probability,
+                    method,
+                    ..
+                } = rate;
+                self.start_rate(rate).await.map_err(|error| {
+                    let call = format!("{method}(Operation::{operation:?}, {probability})");
+                    Error::during(format!("start the random faults {call}"), error)
+                })?;
+                // Once, and not before any fault may fire.
+                if started == 0 {
+                    self.connections.scripted_faults.record_seed(self.seed);
+                }
             }
             Ok(())
         })
     }
+
+    /// Refuses an entity that does not exist: its faults would never fire, and no random fault has to.
+    async fn check_entity(&self) -> Result<(), Error> {
+        let Some(entity) = &self.entity else {
+            return Ok(());
+        };
+        let listing = |connections: Arc<Connections>| async move { connections.catalog().await };
+        let catalog = self.connections.run(listing).await;
+        let names = || catalog.names().map(|(_, name)| name);
+        let (owner, _) = entity.split_once("/$").unwrap_or((entity, ""));
+        if names().any(|name| name.eq_ignore_ascii_case(owner)) {
+            return Ok(());
+        }
+        let suggested = misspelt(entity, names());
+        let suggested =
+            suggested.map_or_else(String::new, |name| format!("; did you mean {name:?}?"));
+        let sentence = format!(
+            "cannot start random faults: there is no queue, topic or subscription {owner:?}{suggested}"
+        );
+        Err(Error::new(
+            ErrorKind::EntityNotFound,
+            entity.clone(),
+            sentence,
+        ))
+    }
+
+    async fn start_rate(&self, rate: Rate) -> Result<(), Error> {
+        let Rate {
+            operation,
+            probability,
+            effects,
+            ..
+        } = rate;
+        let check = |effect: &Effect| {
+            effect.check_at(operation)?;
+            effect.checked()
+        };
+        let effects: Result<_, _> = effects.iter().map(check).collect();
+        let fault = api::Fault {
+            operation,
+            filter: Filter {
+                entity: self.entity.clone(),
+                client: self.client.clone(),
+                ..Filter::default()
+            },
+            pick: Pick::Random {
+                random: Random {
+                    seed: self.seed,
+                    probability,
+                },
+                effects: effects?,
+            },
+        };
+        add(&self.connections, fault).await?;
+        Ok(())
+    }
 }
 
-fn default_rates() -> Vec<(Operation, f64, Vec<Effect>)> {
+impl Rate {
+    fn recoverable(operation: Operation, probability: f64) -> Self {
+        Self {
+            operation,
+            probability,
+            effects: recoverable_effects(operation),
+            method: "rate",
+        }
+    }
+}
+
+fn default_rates() -> Vec<Rate> {
     let operations = [Operation::Send, Operation::Deliver, Operation::Settle];
-    let rate = |operation| (operation, PROBABILITY, recoverable_effects(operation));
+    let rate = |operation| Rate::recoverable(operation, PROBABILITY);
     operations.map(rate).into()
 }
 

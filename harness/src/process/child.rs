@@ -20,6 +20,7 @@ use parking_lot::Mutex;
 use servicebus_control_api::Ready;
 use tokio::sync::oneshot;
 
+use super::HOW_TO_BUILD;
 use crate::{
     endpoints::Endpoints,
     error::Error,
@@ -218,7 +219,7 @@ pub(crate) fn check_version(binary: &Path, found: &str) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::start(format!(
-        "{} is version {found}, this harness needs {VERSION}; run `cargo build -p servicebus-emulator` in the workspace, or `cargo install servicebus-emulator --version {VERSION}`",
+        "{} is version {found}, this harness needs {VERSION}; {HOW_TO_BUILD}",
         binary.display()
     )))
 }
@@ -246,7 +247,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("`cargo build -p servicebus-emulator`"),
+            text.ends_with("; run `cargo install --path <checkout>/emulator`, or in the checkout `cargo build -p servicebus-emulator`"),
             "{text}"
         );
     }

@@ -177,6 +177,7 @@ impl Builder {
         mut self,
         started_at: &'static Location<'static>,
     ) -> Result<ServiceBus, Error> {
+        self.ports.check()?;
         self.data = self.data.map(Data::choose_directory);
         let is_new = self.data.as_ref().is_none_or(Data::is_empty);
         let within = connections::within(self.within)?;

@@ -165,8 +165,7 @@ properties! { Queue Subscription: {
     /// Sets whether an expired message is dead-lettered instead of dropped; off unless set.
     dead_lettering_on_message_expiration(enabled: bool) => "DeadLetteringOnMessageExpiration", enabled;
     /// Sets whether every message belongs to a session, whose messages only one receiver at a time gets; off unless set.
-    /// Fixed at creation. Not in the basic tier, nor with forwarding. A subscription dead-letters messages without a
-    /// session.
+    /// Fixed at creation. Not in the basic tier. A subscription dead-letters messages without a session.
     requires_session(required: bool) => "RequiresSession", required;
     /// Sets a queue or topic of the topology to which all messages are forwarded. A message is forwarded at most four times;
     /// [`Topology::failed_forwards`](crate::Topology::failed_forwards) sets where it goes then. Not in the basic tier. In an

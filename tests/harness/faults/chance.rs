@@ -5,6 +5,7 @@ use servicebus_harness::{EventKind, prelude::*};
 use servicebus_test_support::built;
 
 use super::{bus, raw::Client};
+use crate::harness::error_of;
 
 /// Which of a hundred sends are rejected.
 async fn rejected(seed: u64) -> Vec<u32> {
@@ -53,6 +54,29 @@ async fn random_faults_that_never_fire_fail_no_test() {
     servicebus.stop().await;
 }
 
+#[tokio::test]
+async fn impossible_random_faults_are_refused() {
+    let servicebus = bus().await;
+    let chance = || servicebus.faults().random(1);
+    let refused = error_of(chance().rate(Operation::Send, 2.0).start()).await;
+    let begins = "cannot start the random faults rate(Operation::Send, 2): ";
+    assert!(refused.starts_with(begins), "{refused}");
+    let senseless = chance().rate_of(Operation::Send, 0.5, [Effect::redeliver()]);
+    let refused = error_of(senseless.start()).await;
+    let begins = "cannot start the random faults rate_of(Operation::Send, 0.5): Effect::redeliver() is not possible at Operation::Send; possible: lose_reply, reject, ";
+    assert!(refused.starts_with(begins), "{refused}");
+    for (misspelt, suggested) in [("ordres", "; did you mean \"orders\"?"), ("replies", "")] {
+        let refused = error_of(chance().entity(misspelt).start()).await;
+        assert_eq!(
+            refused,
+            format!(
+                "cannot start random faults: there is no queue, topic or subscription \"{misspelt}\"{suggested}"
+            )
+        );
+    }
+    chance().entity("Orders/$DeadLetterQueue").start().await;
+}
+
 #[test]
 fn a_test_that_fails_reports_how_many_random_faults_fired() {
     if built::is_child() {
@@ -61,6 +85,8 @@ fn a_test_that_fails_reports_how_many_random_faults_fired() {
                 let failed = tokio::spawn(fail_after_refused_sends(refused)).await;
                 failed.expect_err("it fails");
             }
+            let failed = tokio::spawn(fail_after_refused_faults()).await;
+            failed.expect_err("it fails");
         });
     }
     let output = built::rerun().output().unwrap();
@@ -77,6 +103,14 @@ fn a_test_that_fails_reports_how_many_random_faults_fired() {
         ],
         "{stderr}"
     );
+}
+
+/// Fails after random faults that were refused.
+async fn fail_after_refused_faults() {
+    let servicebus = bus().await;
+    let chance = servicebus.faults().random(9).rate(Operation::Send, 2.0);
+    chance.start().result().await.unwrap_err();
+    panic!("the test fails here");
 }
 
 /// Fails after so many sends, of which a random fault refuses each.

@@ -346,7 +346,7 @@ fn a_stored_namespace_that_conflicts_with_a_declared_one_is_named_as_stored() {
 fn an_unusable_data_directory_is_reported() {
     let directory = Directory::unused();
     let process = directory.start();
-    assert_contains(&directory.refusal(None), "is in use by another process");
+    assert_contains(&directory.refusal(None), "is in use by another emulator");
     process.client().send_to("queue.1", &Message::new("a"));
     assert_eq!(process.ended_by("TERM").code, Some(0));
 
@@ -374,6 +374,8 @@ fn an_unusable_data_directory_is_reported() {
     fs::remove_file(&file).expect("it can be removed");
     assert_contains(&directory.refusal(None), "store.redb\" is missing");
 
+    let file = Directory(mark.clone());
+    assert_contains(&file.refusal(None), "it is a file, not a directory");
     let below_a_file = Directory(mark.join("data"));
     assert_contains(&below_a_file.refusal(None), "cannot use the data directory");
 }

@@ -43,7 +43,10 @@ impl fmt::Display for TitledTimeline<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let timeline = self.timeline;
         let title = match self.subject {
-            Some(subject) => format!("timeline of {subject} in {}", timeline.entity),
+            Some(subject) => {
+                let subject = text::one_line(subject);
+                format!("timeline of {subject} in {}", timeline.entity)
+            }
             None => format!("timeline of {}", timeline.entity),
         };
         match timeline.is_virtual() {
@@ -97,7 +100,7 @@ impl Timeline {
     fn summary(&self, event: &Event, named: bool) -> String {
         let mut summary = String::new();
         if named && let Some(id) = event.message_id.as_ref().or(event.session.as_ref()) {
-            summary = id.clone();
+            summary = text::one_line(id).into_owned();
         }
         for part in self.parts(event) {
             if !summary.is_empty() {

@@ -155,6 +155,6 @@ fn data_commands_report_a_missing_or_used_directory() {
     for own in ["check", "export", "compact"] {
         let (code, _, complaints) = verb(&directory, own);
         assert_eq!(code, Some(1));
-        assert_contains(&complaints, "is in use by another process");
+        assert_contains(&complaints, "is in use by another emulator");
     }
 }
