@@ -128,7 +128,7 @@ fn a_failed_assertion_names_the_fault_that_delays_a_delivery() {
     let absent = json!({"kind": "not_delivered", "entity": "q", "within": 0.1});
     assert_contains(&failure(&bus, &absent), "operations held by faults: 1");
     bus.http.advance(30.0);
-    worker.receive_one(&receiver);
+    worker.receive(&receiver);
 }
 
 #[test]
