@@ -69,14 +69,12 @@ pub(crate) fn open(directory: &Path, sync: Sync) -> Result<(Box<dyn Disk>, PathB
 pub(super) fn open_rows(directory: &Path, sync: Sync) -> Result<(RowFile, PathBuf), DataError> {
     let cannot_use = |source| cannot_use(directory, source);
     fs::create_dir_all(directory).map_err(|source| {
+        if source.kind() != io::ErrorKind::AlreadyExists {
+            return cannot_use(source);
+        }
         // The operating system says only that the file exists.
-        cannot_use(match source.kind() {
-            io::ErrorKind::AlreadyExists => io::Error::new(
-                io::ErrorKind::NotADirectory,
-                "it is a file, not a directory",
-            ),
-            _ => source,
-        })
+        let text = "it is a file, not a directory";
+        cannot_use(io::Error::new(io::ErrorKind::NotADirectory, text))
     })?;
     let path = directory.join(STORE_FILE);
     let version = read_version(directory, &path)?;
