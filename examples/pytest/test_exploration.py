@@ -33,6 +33,7 @@ def carefully(run: Run) -> None:
 def carelessly(run: Run) -> None:
     work_until_done(run, Bank())
 
+
 def test_an_order_is_charged_once_with_any_fault(servicebus_emulator):
     explore(servicebus_emulator, carefully, ["worker"], **COMPLETIONS)
 
