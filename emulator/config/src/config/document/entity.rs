@@ -274,7 +274,7 @@ impl CorrelationBlock {
     fn read(mut object: Object<'_, '_>) -> Self {
         let written = object.len();
         let properties = object.object("Properties");
-        let no_property = properties.as_ref().is_some_and(|found| found.len() == 0);
+        let no_property = properties.as_ref().is_some_and(Object::is_empty);
         let properties = properties.map(named).unwrap_or_default();
         let correlation =
             read_correlation(properties, |key| Some(object.string(key)?.value.into()));

@@ -247,6 +247,11 @@ impl<'r, 'a> Object<'r, 'a> {
         values.count()
     }
 
+    /// Returns whether it has no keys at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
     /// Reports every key with the value null, where an absent key keeps a value that null may be meant to remove.
     pub(crate) fn refuse_nulls(&self) {
         for member in self.members.iter().filter(|member| is_null(member)) {

@@ -412,9 +412,11 @@ fn a_delayed_http_request_is_answered_when_its_namespace_is_removed() {
         (hits(&bus, &id) == 1).then_some(())
     });
     let namespaces = "/$emulator/v1/namespaces";
-    let other = bus.http.put(&format!("{namespaces}/other"), &json!({}));
+    let other = bus
+        .http
+        .put(&format!("{namespaces}/other"), &json!({"queues": []}));
     assert_eq!(other.status, 201);
     let removed = bus.http.delete(&format!("{namespaces}/sbemulatorns"));
     assert_eq!(removed.status, 204);
-    assert_eq!(pending.answer().status, 404);
+    assert_eq!(pending.answer().status, 401);
 }
