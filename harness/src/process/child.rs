@@ -115,13 +115,15 @@ impl ChildProcess {
 
     /// Ends the child and waits for its exit. Must run on a runtime with real time.
     pub(crate) async fn end(&self, termination: Termination) {
-        drop(self.stdin.lock().take());
         if termination == Termination::Stop && !self.outlives_test {
+            drop(self.stdin.lock().take());
             self.view().wait_for_end(TIMEOUT).await;
         }
         if self.view().status().is_none() {
             let _ = self.child.lock().kill();
         }
+        // Not before: a child whose input ends closes its connections, which a crash does not.
+        drop(self.stdin.lock().take());
         self.view().wait_for_end(EXIT_TIMEOUT).await;
     }
 
