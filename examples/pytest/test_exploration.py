@@ -47,11 +47,11 @@ def test_a_worker_that_remembers_orders_only_in_memory_fails(servicebus_emulator
     assert '"token": "x1:worker.complete@orders/o-17#1=' in report
 
 
-def test_runs_that_fail_without_their_faults_fail_the_exploration(servicebus_emulator):
+def test_a_run_that_fails_without_its_fault_fails_the_exploration(servicebus_emulator):
     runs = itertools.count(1)
 
     def forgetfully(run: Run) -> None:
-        assert next(runs) <= 2, "no database"
+        assert next(runs) != 3, "no database"
         carefully(run)
 
     with pytest.raises(pytest.fail.Exception, match="fails although its fault was not applied"):

@@ -36,10 +36,10 @@ test("a worker that remembers orders only in memory fails", async () => {
   await expect(exploring).rejects.toThrow('"token": "x1:worker.complete@orders/o-17#1=');
 });
 
-test("runs that fail without their faults fail the exploration", async () => {
+test("a run that fails without its fault fails the exploration", async () => {
   let runs = 0;
   const forgetfully = async (run) => {
-    if (++runs > 2) throw new Error("no database");
+    if (++runs === 3) throw new Error("no database");
     await carefully(run);
   };
   await expect(explore(COMPLETIONS, forgetfully)).rejects.toThrow("fails although its fault was not applied");
