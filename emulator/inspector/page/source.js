@@ -46,6 +46,8 @@ export class Live {
     const controller = new AbortController();
     let lastId = "";
     const receive = (/** @type {{lastEventId: string, data: string}} */ event) => {
+      // A closed stream may have an event left, which is of another namespace.
+      if (controller.signal.aborted) return;
       lastId = event.lastEventId;
       onState(true);
       onChange(JSON.parse(event.data));
