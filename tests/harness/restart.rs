@@ -125,7 +125,7 @@ async fn a_crash_breaks_connections_without_a_close_frame(#[case] mode: Mode) {
     let login = sasl_init("ANONYMOUS", b"");
     let handshake = [&SASL_HEADER[..], &login, AMQP_HEADER, &open].concat();
     let mut streams = Vec::new();
-    // Several, because each of them might be lucky.
+    // Several, because a signal to stop would reach only some of them.
     for _ in 0..8 {
         let connected = TcpStream::connect(servicebus.endpoints().amqp).await;
         let mut stream = connected.expect("it listens");
