@@ -282,6 +282,7 @@ impl Report {
         let owner = address.owner_path();
         let catalog = namespace.catalog().await.unwrap_or_default();
         let messages = namespace.messages(owner).await;
+        let listed_at = SystemTime::now();
         let dead_letters = namespace.messages(dead_letter_queue.path()).await;
         let declared = catalog.find(address.kind(), owner).cloned();
         let sessions = match &declared {
@@ -293,6 +294,7 @@ impl Report {
             subject: address.path().to_owned(),
             owner: owner.to_owned(),
             declared,
+            listed_at,
             messages: messages.unwrap_or_default(),
             dead_letters: dead_letters.unwrap_or_default(),
             dead_letter_queue: dead_letter_queue.path().to_owned(),

@@ -7,8 +7,6 @@ mod faults;
 
 use std::collections::HashSet;
 
-use std::time::SystemTime;
-
 use crate::{
     catalog::topic_and_name,
     message::{Message, MessageState},
@@ -124,7 +122,7 @@ pub(crate) fn absence(report: &Report) -> Option<String> {
 /// Explains messages that did not expire.
 pub(crate) fn expiry(report: &Report) -> Option<String> {
     let still = |message: &Message| {
-        let left = message.expires_at?.duration_since(SystemTime::now()).ok()?;
+        let left = message.expires_at?.duration_since(report.listed_at).ok()?;
         let id = message.message_id.as_deref()?;
         let left = text::rounded_seconds(left);
         let advice = advice(report);
@@ -389,7 +387,7 @@ fn unavailable(report: &Report, message: &Message) -> Option<String> {
     let id = message.message_id.as_deref()?;
     match message.state {
         MessageState::Scheduled => {
-            let wait = due_in(message)?;
+            let wait = due_in(report, message)?;
             let advice = advice(report);
             Some(format!("{id} is scheduled and due in {wait}{advice}"))
         }

@@ -90,6 +90,8 @@ pub(crate) struct Report {
     /// Its queue, topic or subscription.
     pub owner: String,
     pub declared: Option<EntitySettings>,
+    /// When the messages were listed, by the client's clock; the text of a failure takes longer.
+    pub listed_at: SystemTime,
     /// The messages of the queue or subscription itself.
     pub messages: Vec<Message>,
     /// The related dead letters.
@@ -278,7 +280,7 @@ pub(crate) fn state_of(report: &Report, message: &Message) -> String {
     let state = match message.state {
         MessageState::Active if report.is_locked(message) => "locked".to_owned(),
         MessageState::Deferred if report.is_locked(message) => "deferred, locked".to_owned(),
-        MessageState::Scheduled => match due_in(message) {
+        MessageState::Scheduled => match due_in(report, message) {
             Some(wait) => format!("scheduled, due in {wait}"),
             None => "scheduled".to_owned(),
         },
@@ -293,9 +295,9 @@ pub(crate) fn state_of(report: &Report, message: &Message) -> String {
     }
 }
 
-/// Describes how long a scheduled message still waits.
-pub(crate) fn due_in(message: &Message) -> Option<String> {
-    let wait = message.scheduled_for?.duration_since(SystemTime::now());
+/// Describes how long a scheduled message still waited when it was listed.
+pub(crate) fn due_in(report: &Report, message: &Message) -> Option<String> {
+    let wait = message.scheduled_for?.duration_since(report.listed_at);
     Some(text::rounded_seconds(wait.unwrap_or_default()))
 }
 

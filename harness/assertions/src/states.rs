@@ -44,7 +44,7 @@ impl RunningCheck<'_> {
         state: MessageState,
         found: u64,
     ) -> AssertionFailed {
-        let expected = self.assertion.expected(found, &self.phrase(state));
+        let expected = self.assertion.expected(found, &self.phrase(report, state));
         if self.assertion.kind.is_negative() {
             let remark = |message: &Message, _is_dead: bool| state_of(report, message);
             return report.failure(&expected, &remark, None);
@@ -65,12 +65,12 @@ impl RunningCheck<'_> {
     }
 
     /// Phrases the expectation: `scheduled due in 600 s (± 10 s) with message id "o-17"`.
-    fn phrase(self, state: MessageState) -> String {
+    fn phrase(self, report: &Report, state: MessageState) -> String {
         let due = self.assertion.due.map(|wanted| {
             let wait = match wanted {
                 ScheduledEnqueueTime::In(delay) => text::seconds(delay),
                 ScheduledEnqueueTime::At(due) => {
-                    let wait = due.duration_since(SystemTime::now()).unwrap_or_default();
+                    let wait = due.duration_since(report.listed_at).unwrap_or_default();
                     text::rounded_seconds(wait)
                 }
             };
