@@ -126,7 +126,8 @@ function usePages(queryKey, version, row, visible, fetch) {
   const first = Math.floor(Math.max(0, row - MARGIN) / PAGE);
   const last = Math.max(first, Math.floor((row + visible + MARGIN) / PAGE));
 
-  useEffect(() => {
+  // Before other events, so that the first change of another namespace does not repeat the requests for the last one.
+  useLayoutEffect(() => {
     const current = loaded.current;
     const controller = new AbortController();
     const load = coalesce(async () => {

@@ -1,6 +1,6 @@
 // A hook that requests data for a view, repeats the request after changes, and aborts it when the view is removed.
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { namespace, request, version } from "./state.js";
 
 /**
@@ -12,7 +12,8 @@ import { namespace, request, version } from "./state.js";
 export function useRequest(path, query = {}, { load = get } = {}) {
   const [answer, setAnswer] = useState(/** @type {{key: string, data: any, error: Error | null}} */ ({ key: "", data: null, error: null }));
   const key = `${namespace.value} ${path} ${JSON.stringify(query)}`;
-  useEffect(() => {
+  // Before other events, so that the first change of another namespace does not repeat the requests for the last one.
+  useLayoutEffect(() => {
     if (!path || !namespace.value) return;
     const controller = new AbortController();
     const refresh = coalesce(async () => {

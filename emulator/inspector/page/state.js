@@ -70,7 +70,8 @@ export async function loadNamespaces() {
 export async function start() {
   try {
     await loadNamespaces();
-    if (!route.value.namespace && namespaces.value[0]) {
+    // Not that of the signal: the location may have changed without its event yet.
+    if (!parseRoute(location.hash).namespace && namespaces.value[0]) {
       const first = source.report?.fragment ?? formatRoute({ namespace: namespaces.value[0] });
       history.replaceState(null, "", first);
       route.value = parseRoute(first);
