@@ -41,6 +41,8 @@ use upgrade::{Slot, Upgrade};
 
 /// Paths that are answered however many connections there are.
 const HEALTH: [&str; 2] = ["/health", "/$emulator/v1/health"];
+/// Maximum number of headers of a request: each application property of a message is one. More get status 431.
+const MAX_HEADERS: usize = 1000;
 
 /// Whether requests come over TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +108,7 @@ where
     builder
         .timer(TokioTimer::new())
         .keep_alive(!is_reserved)
+        .max_headers(MAX_HEADERS)
         .header_read_timeout(step_timeout);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection.with_upgrades());

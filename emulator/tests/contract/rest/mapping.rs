@@ -258,6 +258,16 @@ fn headers_are_written_in_the_case_of_their_properties() {
 }
 
 #[test]
+fn many_application_properties_pass_as_headers() {
+    let names = Vec::from_iter((0..900).map(|index| format!("p-{index}")));
+    let headers = Vec::from_iter(names.iter().map(|name| (name.as_str(), "7")));
+    let message = over_amqp(&headers);
+    for name in &names {
+        assert_eq!(message.application(name), long(7), "{name}");
+    }
+}
+
+#[test]
 fn value_and_sequence_bodies_are_rendered_as_text() {
     let body = |value: Value| {
         let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
