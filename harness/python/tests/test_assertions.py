@@ -1,6 +1,6 @@
 """Each assertion is called with all its fields; the emulator's own tests check what they mean."""
 
-from pytest import Pytester
+from pytest import MonkeyPatch, Pytester
 
 TESTS = """
     from datetime import datetime, timedelta, timezone
@@ -50,7 +50,7 @@ TESTS = """
         servicebus.assert_lock_renewed("orders", message_id="o-1")
         servicebus.assert_lock_not_renewed("orders", message_id="o-2")
         servicebus.assert_scheduled("orders", due_in=SOON, tolerance=60)
-        servicebus.assert_scheduled("orders", at=datetime.now() + SOON, tolerance=60)
+        servicebus.assert_scheduled("orders", at=datetime.now(timezone.utc).replace(tzinfo=None) + SOON, tolerance=60)
         servicebus.assert_not_scheduled("orders", due_in=5)
         servicebus.assert_forwarded("source", to="target")
         servicebus.assert_not_forwarded("source", to="orders")
@@ -103,6 +103,7 @@ TESTS = """
 """
 
 
-def test_each_assertion_holds_and_a_failure_explains_itself(project: Pytester) -> None:
+def test_each_assertion_holds_and_a_failure_explains_itself(project: Pytester, monkeypatch: MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")  # A time without a zone is in UTC all the same.
     project.makepyfile(TESTS)
     project.runpytest_subprocess().assert_outcomes(passed=4)

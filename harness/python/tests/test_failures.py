@@ -6,6 +6,7 @@ import time
 import pytest
 from pytest import Pytester
 
+from servicebus_emulator.namespace import parsed
 from servicebus_emulator.process import release
 
 EMPTY_TEST = "def test_it(servicebus): pass"
@@ -64,6 +65,20 @@ def test_the_report_of_a_failing_set_up_has_the_timeline(project: Pytester) -> N
     """
     result = fails(project, tests, "E *ValueError: no orders", "-* timeline of test-1 -*", "  +* s *sent *o-17, *")
     result.assert_outcomes(errors=1)
+
+
+def test_the_error_of_a_failing_block_has_the_timeline(project: Pytester) -> None:
+    tests = """
+        from clients import send
+        from servicebus_emulator import namespace
+
+        def test_it():
+            with namespace() as servicebus:
+                send(servicebus, "queue.1")
+                servicebus.faults.on("complete").lose_reply()
+                raise ValueError("no orders")
+    """
+    fails(project, tests, "E *ValueError: no orders", "E *timeline of test-1", "E *  +* s *sent *o-17, *")
 
 
 def test_a_failed_assertion_shows_what_happened_instead(project: Pytester) -> None:
@@ -182,6 +197,15 @@ def test_an_invalid_fault_has_a_readable_error(project: Pytester, request_: str,
             '*.Queues[1].Properties.LockDuration "PT1S": 5 s (PT5S) to 5 min (PT5M)',
         ),
         ("queues='orders'", 'queues is a list: ["orders"], not "orders"'),
+        (
+            "topology='none.json', settings={'Tier': 'premium'}",
+            "@pytest.mark.servicebus takes a topology, or queues, topics and settings, not both",
+        ),
+        ("queues=map(str, 'ab')", "queues is a list, not <map object at *>, which the first test would use up"),
+        (
+            "topology=['a']",
+            "a topology is the result of `topology(…)` or the path of a configuration file, not ['a']; *",
+        ),
         ("topology='none.json'", "*No such file or directory: '*none.json'"),
     ],
 )
@@ -265,6 +289,11 @@ def test_a_script_that_is_not_the_emulator_is_refused_in_time(
     assert time.monotonic() - began < 30
 
 
+def test_times_have_any_number_of_digits() -> None:
+    times = ["2026-11-30T20:15:24Z", "2026-11-30T20:15:24.19Z", "2026-11-30T20:15:24.1234567Z"]
+    assert [parsed(time).microsecond for time in times] == [0, 190_000, 123_456]
+
+
 def test_versions_of_python_and_cargo_are_compared_by_their_numbers() -> None:
     versions = ["0.2.0", "0.2.0-rc.1", "0.2.0rc1", "0.2.0.dev1"]
     assert [release(version) for version in versions] == ["0.2.0"] * 4
@@ -292,6 +321,12 @@ def test_a_port_in_use_has_a_readable_error(project: Pytester) -> None:
 def test_an_unknown_option_has_a_readable_error(project: Pytester) -> None:
     project.makeini("[pytest]\nservicebus_options = --amqp-prot 1\n")
     fails(project, EMPTY_TEST, "the emulator did not start: *; check `servicebus_options` and SERVICEBUS_EMULATOR_BIN")
+
+
+def test_the_error_of_an_option_has_its_values(project: Pytester) -> None:
+    project.makeini("[pytest]\nservicebus_options = --tier gold\n")
+    values = "[possible values: basic, standard, premium]"
+    fails(project, EMPTY_TEST, f"the emulator did not start: error: *'gold'* {values}; check `servicebus_options` *")
 
 
 def test_without_a_certificate_authority_the_error_names_the_option(project: Pytester) -> None:

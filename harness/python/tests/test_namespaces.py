@@ -17,7 +17,7 @@ def test_the_marker_declares_entities_and_settings(project: Pytester) -> None:
     tests = """
         from datetime import timedelta
         import pytest
-        from servicebus_emulator import queue, rule, subscription, topic, topology
+        from servicebus_emulator import EmulatorError, queue, rule, subscription, topic, topology
 
         high = subscription("high", [rule("high", "price > 10", action="SET tag = 'high'")])
 
@@ -37,11 +37,30 @@ def test_the_marker_declares_entities_and_settings(project: Pytester) -> None:
         def test_a_file(servicebus):
             servicebus.counts("from-a-file")
 
-        @pytest.mark.servicebus(topology=topology(queues=["made"]))
+        made = pytest.mark.servicebus(topology=topology(queues=map(str, ["made"])))
+
+        @made
         def test_a_value(servicebus):
             servicebus.counts("made")
+
+        @made
+        def test_the_same_value(servicebus):
+            servicebus.counts("made")
+
+        @pytest.mark.servicebus(settings={"Tier": "premium"})
+        def test_settings_only(servicebus):
+            servicebus.counts("queue.1")
+
+        @pytest.mark.servicebus
+        def test_nothing(servicebus):
+            servicebus.counts("queue.1")
+
+        @pytest.mark.servicebus(queues=[])
+        def test_no_entities(servicebus):
+            with pytest.raises(EmulatorError, match="there is no entity"):
+                servicebus.counts("queue.1")
     """
-    passes(project, tests, 3)
+    passes(project, tests, 7)
 
 
 def test_a_file_beside_the_test_declares_the_topology_unless_the_fixture_does(project: Pytester) -> None:
@@ -66,6 +85,22 @@ def test_a_file_beside_the_test_declares_the_topology_unless_the_fixture_does(pr
                 servicebus.counts("marked")
     """
     passes(project, tests, 3)
+
+
+def test_a_path_that_the_fixture_returns_is_relative_to_the_test(project: Pytester) -> None:
+    project.makefile(".json", **{"beside/declared": FILE % "declared"})
+    tests = """
+        import pytest
+
+        @pytest.fixture
+        def servicebus_topology():
+            return "declared.json"
+
+        def test_it(servicebus):
+            servicebus.counts("declared")
+    """
+    project.makepyfile(**{"beside/test_it": tests})
+    project.runpytest_subprocess().assert_outcomes(passed=1)
 
 
 def test_tests_do_not_share_messages_sessions_or_the_clock(project: Pytester) -> None:
@@ -101,8 +136,11 @@ def test_tests_do_not_share_messages_sessions_or_the_clock(project: Pytester) ->
             assert (cart["id"], cart["active"], cart["holder"]) == ("cart-7", 1, None)
             servicebus.reset()
             assert servicebus.sessions("carts") == []
+
+        def test_a_namespace_that_the_test_ends(servicebus):
+            assert servicebus.end() is None
     """
-    passes(project, tests, 4)
+    passes(project, tests, 5)
 
 
 def test_a_test_case_of_unittest_has_the_namespace_as_an_attribute(project: Pytester) -> None:

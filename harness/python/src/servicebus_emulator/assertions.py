@@ -84,7 +84,10 @@ class CountedDeadLetters(DeadLetters, Counted, total=False):
 
 
 class Timed(Messages, total=False):
-    """When scheduled messages are due, by the test's own clock; the default tolerance is 10 s."""
+    """When scheduled messages are due, by the test's own clock; the default tolerance is 10 s.
+
+    A time without a zone is in UTC, as in azure-servicebus.
+    """
 
     at: datetime
     due_in: Duration

@@ -3,7 +3,7 @@
 import json
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from http.client import HTTPConnection, HTTPException
 from typing import Any
 from urllib.parse import urlencode
@@ -48,13 +48,13 @@ class Control:
 
 
 def plain(value: object) -> object:
-    """Converts what JSON does not have: a duration to seconds, a time to RFC 3339."""
+    """Converts what JSON does not have: a duration to seconds, a time, in UTC if it has no zone, to RFC 3339."""
     if isinstance(value, bytes):
         return {"$bytes": b64encode(value).decode()}
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, datetime):
-        return value.astimezone().isoformat()
+        return (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).isoformat()
     if isinstance(value, Iterable):
         return dict(value) if isinstance(value, Mapping) else list(value)
     raise TypeError(f"{value!r} cannot be converted to JSON")

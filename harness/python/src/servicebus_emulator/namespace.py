@@ -1,7 +1,9 @@
 """A namespace: its connection strings, clock, faults and timeline."""
 
+import re
+import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
@@ -64,6 +66,7 @@ class ServiceBus(Assertions):
         self.faults = Faults(self._control, self._path)
         self.passed = False
         """Whether the test has passed."""
+        self._ended: tuple[bool, str | None] | None = None
 
     @property
     def ca_certificate(self) -> str:
@@ -74,7 +77,7 @@ class ServiceBus(Assertions):
 
     def now(self) -> datetime:
         """The time of the namespace's clock."""
-        return datetime.fromisoformat(self._ask("GET", "clock")["now"].replace("Z", "+00:00"))
+        return parsed(self._ask("GET", "clock")["now"])
 
     def advance(self, seconds: float | timedelta) -> None:
         """Advances the clock, and returns when everything that is due by then has been processed."""
@@ -132,9 +135,15 @@ class ServiceBus(Assertions):
         self._ask("POST", "reset")
 
     def end(self) -> str | None:
-        """Ends the namespace, and returns the problem that fails a test that has passed."""
-        report: str | None = self._ask("POST", "end", {"passed": self.passed})["report"]
-        return report if self.passed else None
+        """Ends the namespace if it has not ended; returns the problem that fails a test that has passed."""
+        passed, report = self._end()
+        return report if passed else None
+
+    def _end(self) -> tuple[bool, str | None]:
+        """Whether the test had passed when the namespace ended; the problem if it had, else the timeline."""
+        if self._ended is None:
+            self._ended = (self.passed, self._ask("POST", "end", {"passed": self.passed})["report"])
+        return self._ended
 
     def _settled(self, within: float | timedelta) -> Any:
         return self._ask("POST", "settled", {"within": within, "refuse": False})
@@ -145,12 +154,30 @@ class ServiceBus(Assertions):
 
 @contextmanager
 def namespace(topology: Declared = None, emulator: Emulator | None = None) -> Iterator[ServiceBus]:
-    """A namespace for the duration of a block; without a topology it has one queue, `queue.1`."""
+    """A namespace for the duration of a block; without a topology it has one queue, `queue.1`.
+
+    The error of a block that fails gets the timeline, as a note or before Python 3.11 in its text.
+    """
     servicebus = ServiceBus(emulator or shared(), topology)
     try:
         yield servicebus
-        servicebus.passed = True
-    finally:
-        problem = servicebus.end()
-    if problem:
+    except BaseException as error:
+        with suppress(EmulatorError):  # The emulator has ended, as the error says.
+            note(error, servicebus._end()[1] or "")
+        raise
+    servicebus.passed = True
+    if problem := servicebus.end():
         raise AssertionError(problem)
+
+
+def note(error: BaseException, report: str) -> None:
+    """Adds a report to an error."""
+    if sys.version_info >= (3, 11):
+        error.add_note(report)
+    elif all(isinstance(text, str) for text in error.args):
+        error.args = ("\n".join([*error.args, report]),)
+
+
+def parsed(time: str) -> datetime:
+    """A time in RFC 3339; before Python 3.11 `fromisoformat` accepts three or six digits of the fraction only."""
+    return datetime.fromisoformat(re.sub(r"\.(\d+)", lambda part: f".{part[1]:0<6.6}", time).replace("Z", "+00:00"))

@@ -46,7 +46,11 @@ def servicebus_topology(request: pytest.FixtureRequest) -> Declared:
 def servicebus(request: pytest.FixtureRequest, servicebus_emulator: Emulator) -> Iterator[ServiceBus]:
     """A namespace for this test, removed when it ends. A `unittest.TestCase` has it as `self.servicebus`."""
     marker = request.node.get_closest_marker(MARKER)
-    declared = marked(marker, request.path) if marker else request.getfixturevalue("servicebus_topology")
+    declared = marked(marker) if marker else None
+    if declared is None:
+        declared = request.getfixturevalue("servicebus_topology")
+    if isinstance(declared, str | Path):
+        declared = request.path.parent / declared
     with without_traceback():
         servicebus = ServiceBus(servicebus_emulator, declared)
     request.node.stash[_servicebus] = servicebus
@@ -80,12 +84,15 @@ def without_traceback() -> Iterator[None]:
         raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 
-def marked(marker: pytest.Mark, test: Path) -> Declared:
-    """The topology of a marker; the path of a file is relative to that of the test."""
+def marked(marker: pytest.Mark) -> Declared:
+    """The topology of a marker, if it has one."""
     if unknown := [*marker.args, *(name for name in marker.kwargs if name not in MARKED)]:
         expected = f"@pytest.mark.{MARKER} takes {', '.join(MARKED)} by their names"
         pytest.fail(f"{expected}, not {', '.join(map(repr, unknown))}", pytrace=False)
-    if "topology" not in marker.kwargs:
-        return topology(**marker.kwargs)
-    declared: Declared = marker.kwargs["topology"]
-    return test.parent / declared if isinstance(declared, str | Path) else declared
+    for name, value in marker.kwargs.items():
+        if isinstance(value, Iterator):
+            pytest.fail(f"{name} is a list, not {value!r}, which the first test would use up", pytrace=False)
+    if "topology" in marker.kwargs and len(marker.kwargs) > 1:
+        pytest.fail(f"@pytest.mark.{MARKER} takes a topology, or queues, topics and settings, not both", pytrace=False)
+    declared: Declared = marker.kwargs.get("topology") or (topology(**marker.kwargs) if marker.kwargs else None)
+    return declared

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, files, version
+from itertools import dropwhile, takewhile
 from pathlib import Path
 from queue import Empty, Queue
 from subprocess import PIPE, Popen, TimeoutExpired
@@ -82,7 +83,7 @@ class Emulator:
         silent = f"{self._program} is not the emulator's program"
         if line is None:
             silent = f"it was not ready within {START_SECONDS} s"
-        reason = next((text for text in self._error_lines() if text and not LOG_LINE.match(text)), silent)
+        reason = first_error(self._error_lines()) or silent
         if ready:
             reason = f"{self._program} is version {ready['version']}, but this package is version {own}"
         if process.stdout and line is not None:  # Otherwise it is still being read.
@@ -114,6 +115,13 @@ class Emulator:
     def _close_stdin(self) -> None:
         if self._process.stdin:
             self._process.stdin.close()
+
+
+def first_error(lines: list[str]) -> str:
+    """The first line that is not of the log, with the indented lines that follow it, or an empty text."""
+    errors = dropwhile(lambda line: not line or LOG_LINE.match(line), lines)
+    first = next(errors, "")
+    return " ".join([first, *(line.strip() for line in takewhile(lambda line: line[:1] in ("", " "), errors) if line)])
 
 
 @cache

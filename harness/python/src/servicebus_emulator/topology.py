@@ -1,9 +1,11 @@
 """Topologies. Properties have the names of a configuration file in snake case; the emulator validates them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+
+from .control import EmulatorError
 
 __tracebackhide__ = True
 
@@ -13,10 +15,15 @@ Property = str | int | bool | timedelta
 
 
 def topology(
-    queues: Iterable[Entity] = (), topics: Iterable[Entity] = (), settings: Mapping[str, Any] | None = None
+    queues: Iterable[Entity] | None = None,
+    topics: Iterable[Entity] | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Queues and topics, each a name or from `queue` or `topic`; `settings`, such as `{"Expiry": "on-receive"}`."""
-    return {"queues": queues, "topics": topics, "settings": settings}
+    """Queues and topics, each a name or from `queue` or `topic`; `settings`, such as `{"Expiry": "on-receive"}`.
+
+    Without queues and topics it has one queue, `queue.1`.
+    """
+    return {"queues": reusable(queues), "topics": reusable(topics), "settings": settings}
 
 
 def queue(name: str, **properties: Property) -> dict[str, Any]:
@@ -26,12 +33,12 @@ def queue(name: str, **properties: Property) -> dict[str, Any]:
 
 def topic(name: str, subscriptions: Iterable[Entity] = (), **properties: Property) -> dict[str, Any]:
     """A topic with subscriptions, each a name or the result of `subscription`."""
-    return {"name": name, "subscriptions": subscriptions, **properties}
+    return {"name": name, "subscriptions": reusable(subscriptions), **properties}
 
 
 def subscription(name: str, rules: Iterable[Mapping[str, Any]] = (), **properties: Property) -> dict[str, Any]:
     """A subscription with rules, each the result of `rule`; without rules it receives every message."""
-    return {"name": name, "rules": rules, **properties}
+    return {"name": name, "rules": reusable(rules), **properties}
 
 
 def rule(
@@ -43,4 +50,16 @@ def rule(
 
 def encoded(declared: Declared) -> object:
     """The body of a request: the topology itself, or the content of its file."""
-    return Path(declared).read_bytes() if isinstance(declared, str | Path) else declared
+    if isinstance(declared, str | Path):
+        return Path(declared).read_bytes()
+    if not isinstance(declared, Mapping | None):
+        it = "a topology is the result of `topology(…)` or the path of a configuration file"
+        raise EmulatorError(f"{it}, not {declared!r}; an emulator is the argument `emulator`")
+    if declared is None or any(declared.get(part) is not None for part in ("queues", "topics", "UserConfig")):
+        return declared
+    return {**declared, "queues": ["queue.1"]}
+
+
+def reusable(items: Iterable[Any] | None) -> Iterable[Any] | None:
+    """The items of an iterator as a list, because several tests may have the same topology."""
+    return list(items) if isinstance(items, Iterator) else items
