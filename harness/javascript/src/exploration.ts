@@ -5,7 +5,7 @@
  * a test does not wait for a lock to expire. Events have the order of real time; a token repeats the planned faults.
  */
 import { callSite } from "./call_site.js";
-import { ExpectationError, ServiceBus } from "./namespace.js";
+import { ExpectationError, ServiceBus, WITHIN_SECONDS } from "./namespace.js";
 import { shared } from "./process.js";
 import { asError } from "./test.js";
 import { encoded, type Topology } from "./topology.js";
@@ -13,7 +13,7 @@ import { encoded, type Topology } from "./topology.js";
 /** A namespace for one run; faults are injected into operations of the parties, by their connection strings. */
 export type Run = ServiceBus & { parties: Record<string, string> };
 
-/** The options of an exploration, as in the control API. */
+/** The options of an exploration, as in the control API, where `within` is 30 by default instead of 3. */
 export interface Explored
   extends
     Partial<Record<"runs" | "within" | "faults", number>>,
@@ -23,12 +23,19 @@ export interface Explored
   parties: string[];
 }
 
-/** Runs `test` with each fault, and throws the report if a run fails or the exploration proves nothing. */
+/**
+ * Runs `test` with each fault, and throws the report if a run fails or the exploration proves nothing, or if the default of
+ * `within` is too short for the planned runs.
+ */
 export async function explore(explored: Explored, test: (run: Run) => unknown): Promise<void> {
   const topology = encoded(explored.topology, callSite()?.file) ?? { queues: ["queue.1"] };
   const emulator = await shared();
   const { control } = emulator;
-  const defaults = { name: test.name || undefined, token: process.env["SERVICEBUS_EXPLORE"] };
+  const defaults = {
+    name: test.name || undefined,
+    token: process.env["SERVICEBUS_EXPLORE"],
+    within: WITHIN_SECONDS,
+  };
   const { id } = await control.ask("POST", "explorations", { ...defaults, ...explored, topology });
   const exploration = `explorations/${id}`;
   try {
@@ -37,8 +44,12 @@ export async function explore(explored: Explored, test: (run: Run) => unknown): 
       const result = await outcome(test, Object.assign(servicebus, { parties: run.parties }));
       await control.ask("POST", `${exploration}/runs/${run.number}/result`, result);
     }
-    const { done, failed, text } = await control.ask("GET", exploration);
-    if (failed || !done) throw new ExpectationError(text);
+    const { done, failed, text, report } = await control.ask("GET", exploration);
+    const isCut = explored.within === undefined && report.cutByBudget > 0 && report.runs < (explored.runs ?? Infinity);
+    const hint = isCut
+      ? `\nhint: more than ${WITHIN_SECONDS} s are needed: pass \`within\`, and a longer timeout to the test`
+      : "";
+    if (failed || !done || isCut) throw new ExpectationError(text + hint);
   } finally {
     await control.ask("DELETE", exploration);
   }

@@ -6,7 +6,7 @@ import type { Emulator } from "./process.js";
 import { encoded, type Topology } from "./topology.js";
 
 /** Less than the timeout of a test in Vitest and Jest, so that the test fails with the reason instead. */
-const WITHIN_SECONDS = 3;
+export const WITHIN_SECONDS = 3;
 
 /** An event of the timeline, as in the control API; `line` is the event as text. */
 export type Event = { at: string; offset: number; kind: string; line: string } & Record<
@@ -56,6 +56,7 @@ export class ServiceBus {
   readonly tlsConnectionString: string;
   readonly faults: Faults;
   private readonly ask: Ask;
+  private ended?: { passed: boolean; report: Promise<string | null> };
 
   /** A namespace that exists, as the control API describes it. */
   constructor(
@@ -134,7 +135,7 @@ export class ServiceBus {
   ): Promise<void> {
     const assertion = { within: WITHIN_SECONDS, ...checkedFields(fields), kind, entity };
     const { holds, failure } = await this.ask("POST", "assertions", assertion);
-    if (!holds) throw new ExpectationError(failure);
+    if (!holds) throw new ExpectationError(failure.replace(/\b(transfer_)?dead_letter(?= = )/g, camelCase));
   }
 
   /** The numbers of messages of a queue, subscription or dead-letter queue. */
@@ -175,9 +176,14 @@ export class ServiceBus {
     await this.ask("POST", "reset");
   }
 
-  /** Ends the namespace; returns the problem that fails a test that has passed, or the timeline of one that failed. */
+  /**
+   * Ends the namespace if it has not ended; returns the problem that fails a test that has passed, or the timeline of one
+   * that failed.
+   */
   async end(passed: boolean): Promise<string | null> {
-    return (await this.ask("POST", "end", { passed })).report;
+    this.ended ??= { passed, report: this.ask("POST", "end", { passed }).then(({ report }) => report) };
+    const report = await this.ended.report;
+    return passed && !this.ended.passed ? null : report;
   }
 }
 

@@ -9,7 +9,8 @@ import { Control, EmulatorError } from "./control.js";
 const BINARY = "SERVICEBUS_EMULATOR_BIN";
 const OPTIONS = "SERVICEBUS_EMULATOR_OPTIONS";
 const START_SECONDS = 30;
-const LOG_LINE = /^\d{4}-\d\d-\d\dT\S+ +(WARN|INFO) /;
+/** The first line of standard error that is not of the log, with the indented lines that follow it. */
+const FIRST_ERROR = /^(?!\d{4}-\d\d-\d\dT\S+ +(?:WARN|INFO) )\S.*(?:\n\s*[ \t]\S.*)*/m;
 const PLATFORM = `${process.platform}-${process.arch}`;
 /** The version of this package, which `build` adds. */
 const VERSION: string | undefined = require("../package.json").version;
@@ -52,9 +53,7 @@ export class Emulator {
       const silent = late.aborted
         ? `it was not ready within ${START_SECONDS} s`
         : `${program} is not the emulator's program`;
-      const lines = stderr.trim().split("\n");
-      const reason = lines.find((text) => text && !LOG_LINE.test(text)) ?? silent;
-      throw notStarted(reason);
+      throw notStarted(FIRST_ERROR.exec(stderr)?.[0].replace(/\s*\n\s*/g, " ") ?? silent);
     }
     const { version }: Ready = JSON.parse(ready);
     if (version !== (VERSION ?? version)) {

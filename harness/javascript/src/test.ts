@@ -108,7 +108,7 @@ export async function endFailed(servicebus: ServiceBus, error: { name?: string; 
   const report = await servicebus.end(false).catch(without);
   if (error.name === ExpectationError.name) return error;
   const { message, stack = "" } = error;
-  const extended = `${message}\n\n${report}\n`;
+  const extended = `${message}\n\n${report ?? ""}\n`;
   const properties = { message: extended, stack: message ? stack.replace(message, () => extended) : stack };
   const defined = Object.entries(properties).every(([key, value]) =>
     Reflect.defineProperty(error, key, { value, configurable: true, writable: true }),

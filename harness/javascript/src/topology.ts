@@ -33,8 +33,9 @@ export interface Rule {
 }
 
 /**
- * Queues and topics of a namespace; `settings` are its block `Emulator`, such as `{ Expiry: "on-receive" }`. Or a
- * configuration of the official emulator, or the file of one, whose path is relative to that of the test.
+ * Queues and topics of a namespace, without both `queue.1`; `settings` are its block `Emulator`, such as
+ * `{ Expiry: "on-receive" }`. Or a configuration of the official emulator, or the file of one, whose path is relative to
+ * that of the test.
  */
 export type Topology =
   { queues?: Entity[]; topics?: Topic[]; settings?: Record<string, unknown> } | { UserConfig: object } | string | URL;
@@ -42,7 +43,8 @@ export type Topology =
 /** The body of a request; without a topology, `topology.json` beside the test, if it exists. */
 export function encoded(topology: Topology | undefined, test: string | undefined): unknown {
   if (typeof topology === "object" && !(topology instanceof URL)) {
-    return "UserConfig" in topology ? topology : { queues: [], ...topology };
+    if ("UserConfig" in topology || topology.queues || topology.topics) return topology;
+    return { ...topology, queues: ["queue.1"] };
   }
   const directory = test === undefined ? process.cwd() : dirname(test);
   const file = topology instanceof URL ? topology : resolve(directory, topology ?? "topology.json");

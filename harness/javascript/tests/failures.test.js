@@ -5,7 +5,11 @@ import { once } from "node:events";
 import { chmodSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 
+import { explore } from "servicebus-emulator";
+
+import { complete, send } from "./clients.cjs";
 import { FRAMEWORKS, begin, directory, fails, project } from "./frameworks.js";
 
 /** Tests that fail: name, topology and body of each, and patterns of the output, in this order. */
@@ -183,6 +187,15 @@ for (const [name, tests] of Object.entries(TIMED_OUT)) {
   });
 }
 
+test("an exploration that needs longer than by default fails before the timeout of a test, and says so", async () => {
+  const slowly = async ({ connectionString, parties }) => {
+    await send({ connectionString: parties.worker }, "queue.1");
+    await complete({ connectionString }, "queue.1");
+    await pause(1_600);
+  };
+  await assert.rejects(explore({ parties: ["worker"] }, slowly), /slowly: .*\n.*hint: more than 3 s are needed: pass/s);
+});
+
 test("node:test: a fault does not fail a test that was skipped or is to do", async () => {
   const tests = ["skip", "todo"].map(
     (method) => `test("it", withServiceBus(async (servicebus, t) => {
@@ -251,6 +264,10 @@ const BAD_ENVIRONMENTS = {
     /the emulator did not start: .*'--none a b'/,
   ],
   "an unknown option": [{ SERVICEBUS_EMULATOR_OPTIONS: "--amqp-prot 1" }, /the emulator did not start: .*--amqp-prot/],
+  "a value that an option does not have": [
+    { SERVICEBUS_EMULATOR_OPTIONS: "--tier gold" },
+    /the emulator did not start: .*'gold'.* \[possible values: basic, standard, premium\]; check/,
+  ],
 };
 
 for (const [name, [environment, ...errors]] of Object.entries(BAD_ENVIRONMENTS)) {

@@ -31,6 +31,25 @@ test(
   }),
 );
 
+test(
+  "a topology with settings only has the default queue",
+  withServiceBus({ settings: { Tier: "premium" } }, (servicebus) => servicebus.counts("queue.1")),
+);
+
+test(
+  "a topology with an empty list of queues has no entities",
+  withServiceBus({ queues: [] }, async (servicebus) => {
+    await assert.rejects(servicebus.counts("queue.1"), /there is no entity/);
+  }),
+);
+
+test(
+  "a test may end its namespace",
+  withServiceBus(async (servicebus) => {
+    assert.equal(await servicebus.end(true), null);
+  }),
+);
+
 const CORRELATED = { name: "orders", correlation: { Label: "order" } };
 const CORRELATING = { topics: [{ name: "all", subscriptions: [{ name: "orders", rules: [CORRELATED] }] }] };
 test(
@@ -126,6 +145,8 @@ test(
     await send(servicebus, "bills");
     await send(servicebus, "orders", { sessionId: "s-1" });
     await servicebus.expect("bills", "message_count", { active: 1, deadLetter: 0 });
+    const dead = servicebus.expect("bills", "message_count", { deadLetter: 1, within: 0 });
+    await assert.rejects(dead, /^ExpectationError: bills: expected deadLetter = 1, found deadLetter = 0/);
     await servicebus.expect("orders", "session_order", { session: "s-1", bodies: ["12"] });
     await servicebus.expect("orders", "session_state", { session: "s-1", set: false });
     await servicebus.expect("orders", "not_delivered", { bodyJson: 12 });
