@@ -21,7 +21,7 @@ const defaultTimeout = 5 * time.Second
 
 // Bus is a namespace: its connection strings, clock, faults and timeline.
 //
-// An error fails the test at once, so its methods must be called from the goroutine of the test.
+// An error fails the test at once, so its methods must be called from the goroutine of the test. Subtests use [Bus.In].
 type Bus struct {
 	// Name is the name of the namespace, as in failures.
 	Name string
@@ -77,6 +77,19 @@ func New(t testing.TB, options ...Option) *Bus {
 	bus.Faults = &Faults{bus}
 	t.Cleanup(bus.end)
 	return bus
+}
+
+// In returns the same namespace for a subtest, which is then the test that an error fails:
+//
+//	t.Run("paid", func(t *testing.T) {
+//		bus := bus.In(t)
+//
+// The namespace still ends with the test that created it.
+func (bus *Bus) In(t testing.TB) *Bus {
+	same := *bus
+	same.t = t
+	same.Faults = &Faults{&same}
+	return &same
 }
 
 // TLSConnectionString is for clients over TLS, as in production, with [Bus.TLSConfig] as an option.

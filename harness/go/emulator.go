@@ -166,14 +166,20 @@ func (running *emulator) whyItEnded() string {
 	}
 }
 
-// firstError is the first line of the emulator's standard error that is not of its log, or empty.
-func (running *emulator) firstError() string {
+// firstError is the first line of the emulator's standard error that is not of its log, with the indented lines that follow
+// it, or empty.
+func (running *emulator) firstError() (message string) {
 	for _, line := range running.errorLines() {
-		if line != "" && !logLine.MatchString(line) {
-			return line
+		text := strings.TrimSpace(line)
+		if text == "" || message == "" && logLine.MatchString(line) {
+			continue
 		}
+		if message != "" && !strings.HasPrefix(line, " ") {
+			break
+		}
+		message = strings.TrimSpace(message + " " + text)
 	}
-	return ""
+	return message
 }
 
 // errorLines are the lines of the emulator's standard error, or one empty line.

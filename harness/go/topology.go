@@ -2,6 +2,7 @@ package servicebustest
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"os"
 	"time"
@@ -72,10 +73,14 @@ func EmulatorOptions(options ...string) Option {
 
 // configuration is the declared topology, else testdata/topology.json, else one queue, queue.1.
 func (settings *settings) configuration() (any, error) {
+	entities := len(settings.queues) + len(settings.topics)
+	if settings.file != nil && entities+len(settings.namespace) > 0 {
+		return nil, errors.New("File and JSON declare the whole topology: pass no Queue, Topic or Settings beside them")
+	}
 	if settings.file != nil || settings.err != nil {
 		return settings.file, settings.err
 	}
-	if len(settings.queues)+len(settings.topics) == 0 {
+	if entities == 0 {
 		if settings.namespace == nil {
 			file, _ := os.ReadFile("testdata/topology.json")
 			return file, nil

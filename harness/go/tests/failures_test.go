@@ -90,6 +90,20 @@ func TestSamples(t *testing.T) {
 	t.Run("entity", func(t *testing.T) { new(t).Counts("nowhere") })
 	t.Run("receiver", func(t *testing.T) { new(t).WaitForReceiver("a", 20*time.Millisecond) })
 	t.Run("file", func(t *testing.T) { servicebustest.New(t, servicebustest.File("nowhere.json")) })
+	t.Run("both", func(t *testing.T) {
+		servicebustest.New(t, servicebustest.JSON("{}"), servicebustest.Queue("a"))
+	})
+	t.Run("tier", func(t *testing.T) { servicebustest.New(t, servicebustest.EmulatorOptions("--tier", "gold")) })
+	t.Run("subtests", func(t *testing.T) {
+		bus := new(t)
+		for _, name := range []string{"one", "two"} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				bus.In(t).Faults.On("complete").LoseLock().Remove()
+				bus.In(t).WaitForReceiver("a", 0)
+			})
+		}
+	})
 	t.Run("topology", func(t *testing.T) {
 		servicebustest.New(t,
 			servicebustest.Queue("a", servicebustest.Fields{"MaxDeliveries": 3}),
@@ -213,9 +227,22 @@ func TestTheEmulatorEvaluatesAssertions(t *testing.T) {
 	expectLines(t, output, "failures_test.go:*: body_json contains bytes, which JSON does not have; it takes JSON")
 }
 
+func TestAnErrorInASubtestFailsTheSubtest(t *testing.T) {
+	t.Parallel()
+	output := run(t, "subtests")
+	for _, name := range []string{"one", "two"} {
+		expectLines(t, output, "failures_test.go:*: a: expected 1 receiver to be attached*--- FAIL: TestSamples/subtests/"+name+" ")
+	}
+	if strings.Contains(output, "panic") {
+		t.Error(output)
+	}
+}
+
 func TestMistakesHaveReadableErrors(t *testing.T) {
 	t.Parallel()
-	output := run(t, "(field|effect|entity|receiver|file|topology|option)")
+	output := run(t, "(field|effect|entity|receiver|file|topology|option|both|tier)")
+	expectLines(t, output, "failures_test.go:*: File and JSON declare the whole topology: pass no Queue, Topic or Settings beside them")
+	expectLines(t, output, "failures_test.go:*: the emulator did not start: error: *'gold'* [possible values: basic, standard, premium]; *")
 	expectLines(t, output, "failures_test.go:*: *unknown field `colour`, expected one of `operation`, *")
 	expectLines(t, output, "failures_test.go:*: *lose-lok*")
 	expectLines(t, output, "failures_test.go:*: *nowhere*")

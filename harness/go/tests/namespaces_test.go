@@ -17,6 +17,11 @@ func TestWithoutATopologyThereIsOneQueue(t *testing.T) {
 	servicebustest.New(t).Counts("queue.1")
 }
 
+func TestWithSettingsOnlyThereIsOneQueue(t *testing.T) {
+	t.Parallel()
+	servicebustest.New(t, servicebustest.Settings(servicebustest.Fields{"Tier": "premium"})).Counts("queue.1")
+}
+
 func TestDeclaredByOptions(t *testing.T) {
 	t.Parallel()
 	bus := servicebustest.New(t,
