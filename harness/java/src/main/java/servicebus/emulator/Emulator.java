@@ -40,9 +40,10 @@ public final class Emulator implements AutoCloseable {
     private final Process process;
     private final CompletableFuture<Void> errorsRead;
     private final Map<String, Object> ready;
-    /** The first line of standard error that is not of the log: why a start failed. */
+    /** Why a start failed: the first line of standard error that is not of the log, with the indented ones after it. */
     private volatile String firstError;
     private volatile String lastError;
+    private boolean isFirstErrorComplete;
 
     /** Starts an emulator on free ports, with further command-line options. */
     public Emulator(String... options) {
@@ -192,6 +193,9 @@ public final class Emulator implements AutoCloseable {
     private void keep(String line) {
         if (firstError == null && !LOG_LINE.matcher(line).lookingAt()) {
             firstError = line;
+        } else if (firstError != null && !line.isBlank()) {
+            isFirstErrorComplete |= !line.startsWith(" ");
+            firstError += isFirstErrorComplete ? "" : " " + line.strip();
         }
         lastError = line;
     }

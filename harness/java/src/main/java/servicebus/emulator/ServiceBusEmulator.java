@@ -23,6 +23,9 @@ public @interface ServiceBusEmulator {
     /** Names of queues with default properties. */
     String[] queues() default {};
 
-    /** A configuration file: the name of a resource beside the class, or its text, which begins with a brace. */
+    /**
+     * A configuration file: the name of a resource beside the class, or a superclass, or its text, which begins with a
+     * brace.
+     */
     String topology() default "";
 }

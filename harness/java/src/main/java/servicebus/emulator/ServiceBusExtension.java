@@ -8,8 +8,11 @@ import java.util.Optional;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.extension.AfterEachCallback;
+import org.junit.jupiter.api.extension.BeforeEachCallback;
+import org.junit.jupiter.api.extension.DynamicTestInvocationContext;
 import org.junit.jupiter.api.extension.ExtensionConfigurationException;
 import org.junit.jupiter.api.extension.ExtensionContext;
+import org.junit.jupiter.api.extension.InvocationInterceptor;
 import org.junit.jupiter.api.extension.ParameterContext;
 import org.junit.jupiter.api.extension.ParameterResolutionException;
 import org.junit.jupiter.api.extension.ParameterResolver;
@@ -20,7 +23,8 @@ import org.opentest4j.TestAbortedException;
  * The extension that {@link ServiceBusEmulator} registers. Tests with a topology in code register it themselves:
  * {@code @RegisterExtension static final ServiceBusExtension SERVICEBUS = new ServiceBusExtension(topology)}.
  */
-public final class ServiceBusExtension implements ParameterResolver, AfterEachCallback {
+public final class ServiceBusExtension
+        implements BeforeEachCallback, ParameterResolver, InvocationInterceptor, AfterEachCallback {
     /** The configuration parameter of JUnit with options of the emulator, such as {@code --tier premium}. */
     static final String OPTIONS = "servicebus.options";
 
@@ -40,9 +44,18 @@ public final class ServiceBusExtension implements ParameterResolver, AfterEachCa
         this.topology = topology;
     }
 
+    /** Selects the instance that acts for a test, if its class has the annotation and registers an extension, too. */
+    @Override
+    public void beforeEach(ExtensionContext context) {
+        if (topology != null || selected(context) == null) {
+            context.getStore(STORE).put(ServiceBusExtension.class, this);
+        }
+    }
+
     @Override
     public boolean supportsParameter(ParameterContext parameter, ExtensionContext context) {
-        return parameter.getParameter().getType() == ServiceBus.class;
+        ServiceBusExtension selected = selected(context);
+        return parameter.getParameter().getType() == ServiceBus.class && (selected == null || selected == this);
     }
 
     @Override
@@ -61,6 +74,22 @@ public final class ServiceBusExtension implements ParameterResolver, AfterEachCa
         return servicebus;
     }
 
+    /** The failure of a dynamic test gets the timeline until then of the namespace, which its factory has. */
+    @Override
+    public void interceptDynamicTest(
+            Invocation<Void> test, DynamicTestInvocationContext invocation, ExtensionContext context) throws Throwable {
+        try {
+            test.proceed();
+        } catch (Throwable thrown) {
+            ServiceBus servicebus = context.getStore(STORE).get(ServiceBus.class, ServiceBus.class);
+            if (servicebus != null && selected(context) == this) {
+                servicebus.dynamicTestFailed = true;
+                addTimeline(thrown, servicebus.timelineReport());
+            }
+            throw thrown;
+        }
+    }
+
     /** Ends the namespace; the failure of a test gets the timeline as a suppressed throwable. */
     @Override
     public void afterEach(ExtensionContext context) {
@@ -69,10 +98,10 @@ public final class ServiceBusExtension implements ParameterResolver, AfterEachCa
             return;
         }
         Optional<Throwable> failure = context.getExecutionException();
-        String report = servicebus.end(!failure.isPresent());
-        failure.filter(thrown -> !(thrown instanceof TestAbortedException))
-                .ifPresent(thrown -> thrown.addSuppressed(timeline(report)));
-        if (!failure.isPresent() && report != null) {
+        boolean passed = !failure.isPresent() && !servicebus.dynamicTestFailed;
+        String report = servicebus.end(passed);
+        failure.ifPresent(thrown -> addTimeline(thrown, report));
+        if (passed && report != null) {
             AssertionError error = new AssertionError(report);
             error.setStackTrace(new StackTraceElement[0]);
             throw error;
@@ -91,10 +120,11 @@ public final class ServiceBusExtension implements ParameterResolver, AfterEachCa
         Class<?> type = context.getRequiredTestClass();
         Stream<Class<?>> types = Stream.iterate(type, Objects::nonNull, Class::getEnclosingClass);
         return Stream.concat(context.getElement().stream(), types)
-                .flatMap(element -> AnnotationSupport.findAnnotation(element, ServiceBusEmulator.class).stream())
-                .filter(found -> found.queues().length > 0 || !found.topology().isEmpty())
+                .flatMap(element -> AnnotationSupport.findAnnotation(element, ServiceBusEmulator.class)
+                        .filter(found -> found.queues().length > 0 || !found.topology().isEmpty())
+                        .map(found -> configuration(found, element instanceof Class ? (Class<?>) element : type))
+                        .stream())
                 .findFirst()
-                .map(declared -> configuration(declared, type))
                 .orElseGet(() -> topology != null ? topology.toString() : resource(type, "topology.json"));
     }
 
@@ -111,7 +141,16 @@ public final class ServiceBusExtension implements ParameterResolver, AfterEachCa
                         + "\"): there is no such resource beside " + type.getName()));
     }
 
+    /** A resource beside a class, else beside the next of its superclasses that has one, or null. */
     private static String resource(Class<?> type, String name) {
+        return Stream.<Class<?>>iterate(type, Objects::nonNull, Class::getSuperclass)
+                .map(each -> resourceBeside(each, name))
+                .filter(Objects::nonNull)
+                .findFirst()
+                .orElse(null);
+    }
+
+    private static String resourceBeside(Class<?> type, String name) {
         try (InputStream stream = type.getResourceAsStream(name)) {
             return stream == null ? null : new String(stream.readAllBytes(), StandardCharsets.UTF_8);
         } catch (IOException problem) {
@@ -119,13 +158,20 @@ public final class ServiceBusExtension implements ParameterResolver, AfterEachCa
         }
     }
 
-    /** The timeline of a namespace, to be shown below the failure of its test. */
-    private static Throwable timeline(String report) {
-        return new Throwable(report, null, false, false) {
+    private static ServiceBusExtension selected(ExtensionContext context) {
+        return context.getStore(STORE).get(ServiceBusExtension.class, ServiceBusExtension.class);
+    }
+
+    /** Adds the timeline of a namespace, to be shown below the failure of its test. */
+    private static void addTimeline(Throwable failure, String report) {
+        if (report == null || failure instanceof TestAbortedException) {
+            return;
+        }
+        failure.addSuppressed(new Throwable(report, null, false, false) {
             @Override
             public String toString() {
                 return getMessage();
             }
-        };
+        });
     }
 }

@@ -61,9 +61,13 @@ public final class Topology {
         return entity;
     }
 
-    /** The topology as JSON for the control API. */
+    /** The topology as JSON for the control API; without queues and topics, it has one queue, {@code queue.1}. */
     @Override
     public String toString() {
-        return Json.write(declared);
+        Map<String, Object> whole = new LinkedHashMap<>(declared);
+        if (queues.isEmpty() && topics.isEmpty()) {
+            whole.put("queues", List.of("queue.1"));
+        }
+        return Json.write(whole);
     }
 }

@@ -12,11 +12,14 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
 import org.junit.platform.engine.TestExecutionResult;
 import org.junit.platform.testkit.engine.EngineTestKit;
 import servicebus.emulator.ServiceBus;
@@ -77,6 +80,47 @@ class FailuresTest {
                 "  +*.* s*sent*o-17, by *, in queue.1",
                 "            clock advanced  by the test, 3600 s",
                 "  +3600.* s*expired         o-17, in queue.1*");
+    }
+
+    @ServiceBusEmulator
+    static class Dynamic {
+        @TestFactory
+        Stream<DynamicTest> factory(ServiceBus servicebus) {
+            servicebus.faults().on("complete").loseReply();
+            return Stream.of("one", "two").map(name -> DynamicTest.dynamicTest(name, () -> {
+                Clients.send(servicebus, "queue.1");
+                assertEquals("one", name);
+            }));
+        }
+    }
+
+    @Test
+    void theFailureOfADynamicTestShowsTheTimeline() {
+        var failures = run(Dynamic.class);
+        assertEquals("", failures.get("factory"));
+        assertEquals("", failures.get("one"));
+        shows(failures.get("two"), "\tSuppressed: timeline of test-*", "  +*.* s*sent*o-17, by *, in queue.1*");
+    }
+
+    @ServiceBusEmulator
+    static class Closed {
+        @Test
+        void passing(ServiceBus servicebus) {
+            servicebus.close();
+        }
+
+        @Test
+        void failing(ServiceBus servicebus) {
+            servicebus.faults().on("complete").loseReply();
+            assertThrows(AssertionError.class, servicebus::close);
+        }
+    }
+
+    @Test
+    void aTestMayCloseItsNamespace() {
+        var failures = run(Closed.class);
+        assertEquals("", failures.get("passing"));
+        shows(failures.get("failing"), "a fault never fired: *");
     }
 
     @ServiceBusEmulator(queues = {"a", "b"})
@@ -270,6 +314,11 @@ class FailuresTest {
         }
 
         @Test
+        void none(ServiceBus servicebus) {
+            servicebus.counts(null);
+        }
+
+        @Test
         @ServiceBusEmulator(topology = "nowhere.json")
         void resource(ServiceBus servicebus) {}
 
@@ -317,6 +366,7 @@ class FailuresTest {
         shows(failures.get("field"), "EmulatorException: *unknown field `colour`, expected one of `operation`, *");
         shows(failures.get("effect"), "EmulatorException: *lose-lok*");
         shows(failures.get("entity"), "EmulatorException: *nowhere*");
+        shows(failures.get("none"), "NullPointerException: entity is null*");
         shows(failures.get("resource"),
                 "@ServiceBusEmulator(topology = \"nowhere.json\"): there is no such resource beside tests.FailuresTest$Mistakes");
         shows(failures.get("both"), "@ServiceBusEmulator takes queues or a topology, not both");
@@ -340,6 +390,8 @@ class FailuresTest {
         assertEquals("", run(Any.class, "--tier", "premium").get("test"));
         shows(run(Any.class, "\"--none a b\"").get("test"), "the emulator did not start: *'--none a b'*");
         shows(run(Any.class, "--amqp-prot", "1").get("test"), "the emulator did not start: *; check its options (*");
+        shows(run(Any.class, "--tier", "gold").get("test"),
+                "the emulator did not start: error: *'gold'* [possible values: basic, standard, premium]; check *");
         try (var listener = new java.net.ServerSocket(0, 1, java.net.InetAddress.getByName("127.0.0.1"))) {
             shows(run(Any.class, "--amqp-port", "" + listener.getLocalPort()).get("test"),
                     "the emulator did not start: cannot listen on 127.0.0.1:*: Address already in use *");

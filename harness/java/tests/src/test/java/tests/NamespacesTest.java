@@ -10,6 +10,7 @@ import java.security.KeyStore;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
@@ -127,8 +128,9 @@ class NamespacesTest {
             name = servicebus.name();
             servicebus.faults().on("complete").loseLock().remove();
         }
-        try (var servicebus = ServiceBus.start(new Topology())) {
+        try (var servicebus = ServiceBus.start(new Topology().settings(Map.of("Tier", "premium")))) {
             assertFalse(servicebus.name().equals(name));
+            servicebus.counts("queue.1");
         }
         try (var emulator = new Emulator("--tier", "premium"); var servicebus = new ServiceBus(emulator, "")) {
             assertEquals("test-1", servicebus.name());

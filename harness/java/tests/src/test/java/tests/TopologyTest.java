@@ -8,10 +8,12 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import servicebus.emulator.ServiceBus;
+import servicebus.emulator.ServiceBusEmulator;
 import servicebus.emulator.ServiceBusExtension;
 import servicebus.emulator.Topology;
 
-/** Topologies in code. */
+/** Topologies in code, also if the class has the annotation. */
+@ServiceBusEmulator
 class TopologyTest {
     private static final Map<String, ?> NONE = Map.of();
 
@@ -30,9 +32,15 @@ class TopologyTest {
         var rule = servicebus.explain("prices/Subscriptions/high", Map.of("price", 3), NONE).get("high");
         assertEquals(false, rule.get("matched"));
         assertEquals("price > 10", ((Map<?, ?>) rule.get("reason")).get("expression"));
-        rule = servicebus.explain("prices/Subscriptions/orders", NONE, Map.of("Label", "order")).get("o");
+        rule = servicebus.explain("prices/Subscriptions/orders", null, Map.of("Label", "order")).get("o");
         assertEquals(true, rule.get("matched"));
         servicebus.counts("prices/Subscriptions/all");
+    }
+
+    @Test
+    @ServiceBusEmulator(queues = "annotated")
+    void theAnnotationOfATest(ServiceBus servicebus) {
+        servicebus.counts("annotated");
     }
 
     @Test
