@@ -51,8 +51,9 @@ namespace ServiceBus.Testing
         private static IReadOnlyList<string> options = new string[0];
 
         private readonly Process process;
-        /// <summary>The first line of standard error that is not of the log: why a start failed.</summary>
+        /// <summary>Why a start failed: the first line of standard error that is not of the log, with the indented ones after it.</summary>
         private string firstError;
+        private bool isFirstErrorComplete;
         private string lastError;
 
         private EmulatorProcess(string program, IEnumerable<string> options)
@@ -206,6 +207,11 @@ namespace ServiceBus.Testing
             if (firstError == null && !LogLine.IsMatch(line))
             {
                 firstError = line;
+            }
+            else if (firstError != null)
+            {
+                isFirstErrorComplete |= !line.StartsWith(" ", StringComparison.Ordinal);
+                firstError += isFirstErrorComplete ? "" : $" {line.Trim()}";
             }
         }
     }

@@ -39,9 +39,9 @@ namespace ServiceBus.Testing
         internal static string Write(object value) => Write(value, 0);
 
         private static string Write(object value, int depth) =>
-            depth > MaxDepth ? throw new ServiceBusEmulatorException(
-                $"the value has no JSON: it has more than {MaxDepth} levels, here {value?.GetType()}; does it contain itself?")
-            : value == null ? "null"
+            value == null ? "null"
+            : depth > MaxDepth ? throw new ServiceBusEmulatorException(
+                $"the value has no JSON: it has more than {MaxDepth} levels, here {value.GetType()}; does it contain itself?")
             : value is string text ? $"\"{Regex.Replace(text, "[\\x00-\\x1f\"\\\\]", Escape)}\""
             : value is char || value is Guid || value is Uri ? Write(value.ToString())
             : value is Enum constant ? constant.ToString("d")
@@ -64,9 +64,10 @@ namespace ServiceBus.Testing
         internal static Dictionary<string, object> Given(object value) =>
             Members(value).Where(each => each.Value != null).ToDictionary(each => each.Key, each => each.Value);
 
-        /// <summary>The text of a <c>JsonElement</c> or <c>JsonNode</c>, whose package this library does not refer to.</summary>
-        private static string TextOf(object json) =>
-            (string)(json.GetType().GetMethod("GetRawText")?.Invoke(json, null)
+        /// <summary>The text of a <c>JsonDocument</c>, <c>JsonElement</c> or <c>JsonNode</c>, whose package this library does not refer to.</summary>
+        private static string TextOf(object json) => json.GetType().Name == "JsonDocument"
+            ? TextOf(json.GetType().GetProperty("RootElement").GetValue(json))
+            : (string)(json.GetType().GetMethod("GetRawText")?.Invoke(json, null)
                 ?? json.GetType().GetMethod("ToJsonString").Invoke(json, new object[] { null }));
 
         private static bool IsMap(object value) => value is IDictionary || value is IDictionary<string, object>;

@@ -34,7 +34,12 @@ namespace ServiceBus.Testing
         internal static Topology Beside() =>
             File.Exists(Path.Combine(AppContext.BaseDirectory, DefaultFile)) ? FromFile(DefaultFile) : null;
 
-        internal string Encoded() => json ?? Json.Write(new { queues = Queues, topics = Topics, settings = Settings });
+        /// <summary>The topology as JSON; without queues and topics, it has one queue, <c>queue.1</c>.</summary>
+        internal string Encoded()
+        {
+            var queues = Queues.Count + Topics.Count > 0 ? Queues : new Queue[] { "queue.1" };
+            return json ?? Json.Write(new { queues, topics = Topics, settings = Settings });
+        }
     }
 
     /// <summary>

@@ -84,6 +84,10 @@ public partial class Namespaces
     }
 
     [Test]
+    public Task ATopologyWithSettingsOnlyHasOneQueue() =>
+        With(new Topology { Settings = { ["Tier"] = "premium" } }, servicebus => servicebus.CountsAsync("queue.1"));
+
+    [Test]
     public async Task AConfigurationIsAFileOrText()
     {
         var text = "{\"UserConfig\":{\"Namespaces\":[{\"Name\":\"n\",\"Queues\":[{\"Name\":\"declared\"}]}]}}";
@@ -300,6 +304,43 @@ public partial class Namespaces
     }
 
     [Test]
+    public async Task ATestThatDisposesOfItsNamespaceStillShowsTheTimeline()
+    {
+        var error = await ErrorAsync(() => ServiceBusEmulator.TestAsync(async servicebus =>
+        {
+            await SendAsync(servicebus, "queue.1");
+            await servicebus.DisposeAsync();
+            throw new InvalidOperationException("another");
+        }));
+        Assert.That(error, Is.StringMatching(@"^another\ntimeline of test-\d+\n.* sent +o-17"));
+        await ServiceBusEmulator.TestAsync(servicebus => servicebus.DisposeAsync());
+    }
+
+    [Test]
+    public async Task ACancelledTestIsCancelled()
+    {
+        using (var cancellation = new CancellationTokenSource())
+        {
+            var test = ServiceBusEmulator.TestAsync(null, servicebus =>
+            {
+                cancellation.Cancel();
+                return servicebus.WaitIdleAsync();
+            }, cancellation.Token);
+            Assert.That(await FailureAsync(() => test), Is.InstanceOf<OperationCanceledException>());
+        }
+    }
+
+    [Test]
+    public async Task AnEntityThatIsNullIsNamed()
+    {
+        await With(null, async servicebus =>
+        {
+            var failure = await FailureAsync(() => servicebus.CountsAsync(null));
+            Assert.That(((ArgumentNullException)failure).ParamName, Is.EqualTo("entity"));
+        });
+    }
+
+    [Test]
     public async Task AnInvalidFaultHasAReadableError()
     {
         await With(null, async servicebus =>
@@ -359,6 +400,8 @@ public partial class Namespaces
         StringAssert.StartsWith($"the emulator did not start: cannot listen on 127.0.0.1:{port}: Address already in use", error);
         listener.Stop();
         StringAssert.Contains("--amqp-prot", await ErrorAsync(() => EmulatorProcess.StartAsync("--amqp-prot", "1")));
+        var tier = await ErrorAsync(() => EmulatorProcess.StartAsync("--tier", "gold"));
+        StringAssert.Contains("'gold' for '--tier <TIER>' [possible values: basic, standard, premium]; check", tier);
     }
 
     [Test]

@@ -180,7 +180,8 @@ public class Messages
         var receiver = client.CreateReceiver("queue.1");
         await receiver.CompleteMessageAsync(await receiver.ReceiveMessageAsync());
         var node = JsonNode.Parse("{\"id\":\"o-17\",\"lines\":[1,null]}");
-        foreach (var body in new object[] { node, node.Deserialize<JsonElement>(), new { id = node["id"], lines = node["lines"] } })
+        using var document = JsonDocument.Parse(node.ToJsonString());
+        foreach (var body in new object[] { node, document, document.RootElement, new { id = node["id"], lines = node["lines"] } })
         {
             await bus.AssertCompletedAsync("queue.1", new Expected { BodyJson = body, Count = 1 });
         }
