@@ -136,6 +136,15 @@ impl Running for ContainerNamespace {
 
     /// Removes the namespace and waits for that.
     fn stop(self: Box<Self>) -> StopFuture {
-        Box::pin(self.namespace.remove())
+        Box::pin(async move {
+            let Self {
+                namespace,
+                _forwarder,
+                shared,
+            } = *self;
+            namespace.remove().await;
+            // The removal goes through the forwarder to the container.
+            drop((_forwarder, shared));
+        })
     }
 }

@@ -138,6 +138,11 @@ changes!(
 impl SubQueueClient {
     async fn create(&self, properties: serde_json::Value) -> Result<(), Error> {
         let (kind, name) = (self.kind(), self.owner_path().to_owned());
+        let failed = |source| Error::of(format!("create the {kind} \"{name}\""), &name, source);
+        let prepared = self.run(|client| async move {
+            client.backend().prepare_creation(client.sub_queue()).await
+        });
+        prepared.await.map_err(failed)?;
         match self.unknown_entity().await {
             None => return Err(exists(kind, name)),
             Some(unknown) if unknown.kind != kind => return Err(unknown.into()),
@@ -147,8 +152,7 @@ impl SubQueueClient {
             }) => return Err(exists(kind, name)),
             Some(_) => {}
         }
-        let put = self.put(properties).await;
-        put.map_err(|source| Error::of(format!("create the {kind} \"{name}\""), &name, source))
+        self.put(properties).await.map_err(failed)
     }
 
     async fn update_now(

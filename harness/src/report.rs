@@ -53,7 +53,8 @@ impl ReportOnFailure {
     fn write(&self, test: &str) -> Result<PathBuf, String> {
         let connections = Arc::clone(&self.connections);
         let evidence = self.connections.evidence.lock().clone();
-        let failure = LAST_PANIC.take();
+        // Stays for the next report: a test may have several namespaces.
+        let failure = LAST_PANIC.with_borrow(Option::clone);
         let (test_name, namespace) = (test.to_owned(), self.namespace.clone());
         let gathering = async move {
             let backend = &*connections.backend;

@@ -34,6 +34,8 @@ use crate::{
 
 /// How long the namespace may take to answer.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
+/// The pauses, in seconds, before a request that the service throttles is repeated.
+const THROTTLED: [u64; 4] = [1, 2, 4, 8];
 /// The lifetime of a token.
 const TOKEN_LIFETIME: Duration = Duration::from_secs(3600);
 /// The newest version that every SDK uses.
@@ -189,15 +191,27 @@ impl Admin {
         self.send(call).await
     }
 
-    /// Sends a request, and parses the body of the answer if it has one.
+    /// Sends a request, again if the service throttles it, and parses the body of the answer if it has one.
     async fn send(&self, call: AdminRequest) -> Result<Element, ControlError> {
-        let path = call.path.clone();
+        for pause in THROTTLED {
+            match self.send_once(&call).await {
+                Err(error) if matches!(error.status(), Some(429 | 503)) => {
+                    tokio::time::sleep(Duration::from_secs(pause)).await;
+                }
+                answer => return answer,
+            }
+        }
+        self.send_once(&call).await
+    }
+
+    async fn send_once(&self, call: &AdminRequest) -> Result<Element, ControlError> {
+        let path = &call.path;
         let request = self.request(call);
         let exchanged = stream::within(RESPONSE_TIMEOUT, self.exchange(request)).await;
         let (status, answer) = exchanged.map_err(|source| self.no_response(source))?;
         let body = String::from_utf8_lossy(&answer);
         if !status.is_success() {
-            return Err(ControlError::Refused(refusal(status, &path, &body)));
+            return Err(ControlError::Refused(refusal(status, path, &body)));
         }
         match body.trim() {
             "" => Ok(Element::default()),
@@ -206,10 +220,10 @@ impl Admin {
         }
     }
 
-    fn request(&self, call: AdminRequest) -> Request<Full<Bytes>> {
+    fn request(&self, call: &AdminRequest) -> Request<Full<Bytes>> {
         let uri = format!("/{}?api-version={VERSION}{}", call.path, call.query);
         let mut request = Request::builder()
-            .method(call.method)
+            .method(&call.method)
             .uri(uri)
             .header(header::HOST, &self.authority)
             .header(header::AUTHORIZATION, self.token())
@@ -218,7 +232,7 @@ impl Admin {
             let atom = "application/atom+xml;type=entry;charset=utf-8";
             request = request.header(header::CONTENT_TYPE, atom);
         }
-        for name in call.headers {
+        for &name in &call.headers {
             let value = match name {
                 "if-match" => "*".to_owned(),
                 _ => self.token(),
@@ -226,7 +240,7 @@ impl Admin {
             request = request.header(name, value);
         }
         request
-            .body(Full::new(call.body.into()))
+            .body(Full::new(call.body.clone().into()))
             .expect("paths are encoded, tokens too")
     }
 

@@ -76,6 +76,23 @@ impl Backend for RemoteNamespace {
         Box::pin(self.list_entities())
     }
 
+    fn prepare_creation<'a>(&'a self, address: &'a EntityAddress) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let name = address.owner_path();
+            if self.has_created(name) {
+                return Ok(());
+            }
+            match self.delete_leftover(address.kind(), name).await? {
+                None => Ok(()),
+                Some(kind) => Err(ControlError::Refused(Refusal {
+                    status: 409,
+                    message: format!("the namespace has a {kind} \"{name}\" that no test created"),
+                    problems: Vec::new(),
+                })),
+            }
+        })
+    }
+
     fn put<'a>(&'a self, address: &'a EntityAddress, properties: &'a Value) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let mut properties = properties.clone();
@@ -182,7 +199,7 @@ impl RemoteNamespace {
                 self.admin.replace(name, &description).await
             }
             None => {
-                let description = Description::new(kind, properties, authority);
+                let description = Description::new(kind, properties, authority, self.max_real_wait);
                 self.create(kind, name, &description).await
             }
         }

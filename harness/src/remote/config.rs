@@ -115,10 +115,11 @@ impl RemoteConfig {
 
 /// Returns how long an advance may wait: set by the builder, else by the environment, else zero.
 pub(crate) fn max_real_wait(given: Option<Duration>) -> Result<Duration, Error> {
-    match (given, env::var(MAX_REAL_WAIT_VARIABLE)) {
+    let named = env::var(MAX_REAL_WAIT_VARIABLE).ok();
+    match (given, named.filter(|text| !text.is_empty())) {
         (Some(given), _) => Ok(given),
-        (None, Err(_)) => Ok(Duration::ZERO),
-        (None, Ok(text)) => match text.trim().parse() {
+        (None, None) => Ok(Duration::ZERO),
+        (None, Some(text)) => match text.trim().parse() {
             Ok(seconds) => Ok(Duration::from_secs(seconds)),
             Err(_) => Err(Error::namespace(format!(
                 "{MAX_REAL_WAIT_VARIABLE} is \"{text}\"; allowed: whole seconds, such as 90"

@@ -3,7 +3,7 @@
 //! The service requires its own order of elements and ignores those out of order, so descriptions are always written in that
 //! order.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::{Map, Value};
 use servicebus_broker::filter::Rule;
@@ -12,10 +12,13 @@ use servicebus_config::{
     xml::{ATOM, CONNECT, Element, INSTANCE, Writer},
 };
 
-use crate::catalog::{EntityKind, broker_kind};
+use crate::{
+    catalog::{EntityKind, broker_kind},
+    text,
+};
 
-/// The idle time of a test's entity that sets none.
-const IDLE: &str = "PT5M";
+/// The idle time of a test's entity that sets none, beside the time that the test may wait.
+const IDLE: Duration = Duration::from_secs(300);
 /// The service's encoding of "never".
 const TIME_SPAN_MAX: &str = "P10675199DT2H48M5.4775807S";
 /// The user metadata that marks an entity of a test.
@@ -33,8 +36,14 @@ pub(crate) struct Description {
 }
 
 impl Description {
-    /// Describes a test's entity by properties in the official configuration format.
-    pub(crate) fn new(kind: EntityKind, properties: &Value, authority: &str) -> Self {
+    /// Describes a test's entity by properties in the official configuration format. It must outlast the longest wait of the
+    /// test, because a wait is no use of the entity.
+    pub(crate) fn new(
+        kind: EntityKind,
+        properties: &Value,
+        authority: &str,
+        longest_wait: Duration,
+    ) -> Self {
         let mut description = Self {
             kind,
             elements: BTreeMap::new(),
@@ -44,7 +53,8 @@ impl Description {
         description.change(properties, authority);
         let idle = description.elements.get("AutoDeleteOnIdle");
         if idle.is_none_or(|idle| idle.text == TIME_SPAN_MAX) {
-            description.put("AutoDeleteOnIdle", IDLE);
+            let idle = text::iso8601(IDLE.saturating_add(longest_wait));
+            description.put("AutoDeleteOnIdle", &idle);
         }
         description
     }
@@ -165,9 +175,10 @@ mod tests {
             "AutoDeleteOnIdle": TIME_SPAN_MAX, "ForwardTo": "audit", "LockDuration": "PT30S",
             "ForwardDeadLetteredMessagesTo": "",
         });
-        let description = Description::new(EntityKind::Queue, &properties, "h");
+        let description =
+            Description::new(EntityKind::Queue, &properties, "h", Duration::from_secs(60));
         let document = description.document();
-        let inner = "<LockDuration>PT30S</LockDuration><ForwardTo>sb://h/audit</ForwardTo><UserMetadata>made by a test with servicebus-harness</UserMetadata><AutoDeleteOnIdle>PT5M</AutoDeleteOnIdle></QueueDescription>";
+        let inner = "<LockDuration>PT30S</LockDuration><ForwardTo>sb://h/audit</ForwardTo><UserMetadata>made by a test with servicebus-harness</UserMetadata><AutoDeleteOnIdle>PT6M</AutoDeleteOnIdle></QueueDescription>";
         assert!(document.contains(inner), "{document}");
         assert_eq!(description.forwards(), [true, false]);
         assert!(description.is_of_test());
@@ -193,7 +204,8 @@ mod tests {
         let rule = config.namespaces[0].topics[0].subscriptions[0].rules[0].clone();
         let inner = r#"<Filter i:type="SqlFilter"><SqlExpression>a &lt; 1</SqlExpression><CompatibilityLevel>20</CompatibilityLevel><Parameters/></Filter><Action i:type="EmptyRuleAction"/><Name>r</Name>"#;
         assert!(rule_document(&rule).contains(inner));
-        let description = Description::new(EntityKind::Subscription, &json!({}), "h");
+        let description =
+            Description::new(EntityKind::Subscription, &json!({}), "h", Duration::ZERO);
         let document = description.with_rule(rule).document();
         let element = format!("<DefaultRuleDescription>{inner}</DefaultRuleDescription>");
         assert!(document.contains(&element), "{document}");

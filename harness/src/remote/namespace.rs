@@ -108,6 +108,28 @@ impl RemoteNamespace {
         confirmed.any(|entity| entity.name.eq_ignore_ascii_case(root))
     }
 
+    /// Deletes what a killed run left under a name. Returns the kind of an entity that a test did not create, which stays.
+    pub(crate) async fn delete_leftover(
+        &self,
+        kind: EntityKind,
+        name: &str,
+    ) -> Result<Option<EntityKind>, ControlError> {
+        let kinds: &[_] = match kind {
+            EntityKind::Subscription => &[EntityKind::Subscription],
+            _ => &[EntityKind::Queue, EntityKind::Topic],
+        };
+        for &kind in kinds {
+            let Some(found) = self.admin.find(kind, name).await? else {
+                continue;
+            };
+            if !Description::read(kind, &found).is_of_test() {
+                return Ok(Some(kind));
+            }
+            self.admin.delete(name).await?;
+        }
+        Ok(None)
+    }
+
     /// Returns whether nothing is left to delete.
     fn is_empty(&self) -> bool {
         let created = self.created.lock();
@@ -115,23 +137,30 @@ impl RemoteNamespace {
     }
 
     /// Deletes everything in reverse order, so that no entity forwards to a deleted one. An entity that no longer exists
-    /// counts as deleted.
+    /// counts as deleted. If this is cancelled, the rest remains to be deleted.
     async fn delete_all(&self) {
-        let created = std::mem::take(&mut *self.created.lock());
-        let roots = created
-            .iter()
-            .rev()
-            .filter(|entity| entity.kind != EntityKind::Subscription);
-        for entity in roots {
-            match self.delete_created(entity).await {
+        while let Some(entity) = self.last_created() {
+            match self.delete_created(&entity).await {
                 Ok(()) => {}
                 Err(error) if matches!(error.status(), Some(404 | 410)) => {}
                 Err(error) => eprintln!(
-                    "the {} \"{}\" stays in the namespace for five minutes without use: {error}",
+                    "the {} \"{}\" stays in the namespace until it is idle for long enough: {error}",
                     entity.kind, entity.name
                 ),
             }
+            self.created.lock().retain(|created| *created != entity);
         }
+    }
+
+    /// Returns what was created last. Subscriptions go with their topic, if that was created, too.
+    fn last_created(&self) -> Option<CreatedEntity> {
+        let mut created = self.created.lock();
+        let roots = Vec::from_iter(created.iter().map(|entity| entity.name.to_lowercase()));
+        created.retain(|entity| {
+            topic_and_name(&entity.name)
+                .is_none_or(|(topic, _)| !roots.contains(&topic.to_lowercase()))
+        });
+        created.last().cloned()
     }
 
     /// Deletes an entity, but none that a test has not created.

@@ -1,5 +1,7 @@
 //! Creates the entities of a topology in a namespace.
 
+use std::time::Duration;
+
 use servicebus_broker::{EntityDescription, NamespaceSettings, Tier, filter::Rule};
 use servicebus_config::{
     auth::Jwt,
@@ -48,6 +50,7 @@ pub(crate) async fn create_entities(
         declared,
         remote.admin.authority(),
         &remote.prefix,
+        remote.max_real_wait,
     )) {
         entity.create(remote).await?;
     }
@@ -73,6 +76,11 @@ fn check_settings(declared: &NamespaceSettings, tier: &str) -> Result<(), Error>
     if *declared != defaults {
         return Err(unsupported(
             "the topology has settings that only an emulator has (Expiry, LocksOnDetach, FailedForwards and the like); a namespace of the service has none",
+        ));
+    }
+    if declared.tier == Tier::Basic {
+        return Err(unsupported(
+            "the topology is of the tier Basic, in which the service deletes no idle entities: a killed test would leave its entities for ever",
         ));
     }
     // A premium namespace is expected to behave as a standard one.
@@ -105,6 +113,7 @@ fn planned_entities(
     declared: &NamespaceConfig,
     authority: &str,
     prefix: &Prefix,
+    longest_wait: Duration,
 ) -> Vec<PlannedEntity> {
     let entity = |kind: EntityKind, path: String, is: &EntityDescription| {
         let mut properties = properties_json(broker_kind(kind), is);
@@ -113,7 +122,7 @@ fn planned_entities(
         PlannedEntity {
             kind,
             path,
-            description: Description::new(kind, &properties, authority),
+            description: Description::new(kind, &properties, authority, longest_wait),
             rules: Vec::new(),
             dependencies: targets
                 .map(|(_, target)| prefix.prefixed(target.as_str()))
@@ -185,23 +194,15 @@ impl PlannedEntity {
         }
     }
 
-    /// Deletes what a killed run left under this name, but no entity that a test did not create.
     async fn delete_leftover(&self, remote: &RemoteNamespace) -> Result<(), Error> {
-        for kind in [EntityKind::Queue, EntityKind::Topic] {
-            let found = remote.admin.find(kind, &self.path).await;
-            let Some(found) = found.map_err(|source| self.creation_failed(source))? else {
-                continue;
-            };
-            if !Description::read(kind, &found).is_of_test() {
-                return Err(Error::namespace(format!(
-                    "the namespace has a {kind} \"{}\" that no test created: delete it, or use a namespace only for tests",
-                    self.path
-                )));
-            }
-            let deleted = remote.admin.delete(&self.path).await;
-            deleted.map_err(|source| self.creation_failed(source))?;
+        let deleted = remote.delete_leftover(self.kind, &self.path).await;
+        match deleted.map_err(|source| self.creation_failed(source))? {
+            None => Ok(()),
+            Some(kind) => Err(Error::namespace(format!(
+                "the namespace has a {kind} \"{}\" that no test created: delete it, or use a namespace only for tests",
+                self.path
+            ))),
         }
-        Ok(())
     }
 
     async fn add_rules(&self, remote: &RemoteNamespace) -> Result<(), Error> {
@@ -241,8 +242,12 @@ mod tests {
         let config = Config::parse(text).unwrap();
         let prefix = Prefix::unique();
         for prefix in [&Prefix::default(), &prefix] {
-            let entities =
-                in_dependency_order(planned_entities(&config.namespaces[0], "h", prefix));
+            let entities = in_dependency_order(planned_entities(
+                &config.namespaces[0],
+                "h",
+                prefix,
+                Duration::ZERO,
+            ));
             let paths = entities.iter().map(|entity| entity.path.as_str());
             let expected = ["c", "t", "a", "t/Subscriptions/s", "b"].map(|it| prefix.prefixed(it));
             assert_eq!(Vec::from_iter(paths), expected);

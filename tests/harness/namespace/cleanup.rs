@@ -45,6 +45,33 @@ fn entities_of_a_killed_run_are_deleted_later() {
 }
 
 #[test]
+fn what_a_killed_run_created_at_run_time_can_be_created_again() {
+    let dies = async {
+        let servicebus = ServiceBus::builder().topology(orders()).start().await;
+        let later = servicebus.create_queue(Queue::new("later")).await;
+        assert_empty!(later).await;
+        let shared = Subscription::new("of-a-test");
+        servicebus.create_subscription("shared", shared).await;
+        later.send("left").await;
+        if env::var_os("STAYS").is_some() {
+            std::process::abort();
+        }
+    };
+    with_child(dies, async |external| {
+        external.servicebus.create_topic(Topic::new("shared")).await;
+        let mut dying = external.command();
+        dying.env("STAYS", "1");
+        assert!(!output(dying).await.0);
+        assert!(external.has("later").await, "the process was killed");
+        external.assert_passes().await;
+        for name in ["later", "shared/Subscriptions/of-a-test"] {
+            assert!(!external.has(name).await, "{name} was left");
+        }
+        assert!(external.has("shared").await, "the topic is another's");
+    });
+}
+
+#[test]
 fn entities_of_others_are_kept() {
     let refused = async {
         let error = error_of(ServiceBus::builder().topology(orders()).start()).await;
