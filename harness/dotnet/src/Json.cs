@@ -64,7 +64,9 @@ namespace ServiceBus.Testing
         internal static Dictionary<string, object> Given(object value) =>
             Members(value).Where(each => each.Value != null).ToDictionary(each => each.Key, each => each.Value);
 
-        /// <summary>The text of a <c>JsonDocument</c>, <c>JsonElement</c> or <c>JsonNode</c>, whose package this library does not refer to.</summary>
+        /// <summary>
+        /// The text of a <c>JsonDocument</c>, <c>JsonElement</c> or <c>JsonNode</c>, whose package this library does not refer to.
+        /// </summary>
         private static string TextOf(object json) => json.GetType().Name == "JsonDocument"
             ? TextOf(json.GetType().GetProperty("RootElement").GetValue(json))
             : (string)(json.GetType().GetMethod("GetRawText")?.Invoke(json, null)

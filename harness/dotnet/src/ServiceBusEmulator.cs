@@ -192,7 +192,7 @@ namespace ServiceBus.Testing
             }
         }
 
-        /// <summary>An entity that must be named, because a query without it is another one.</summary>
+        /// <summary>Refuses null, which would be left out of the query.</summary>
         private static string Named(string entity) => entity ?? throw new ArgumentNullException(nameof(entity));
 
         private Task<XElement> SettledAsync(TimeSpan within) => AskAsync("POST", "settled", new { within, refuse = false });
