@@ -31,14 +31,16 @@ pub(crate) fn call(function: &str, values: &[Value]) -> Option<Result<Value, Str
 fn counts(name: &str) -> Option<RangeInclusive<usize>> {
     Some(match name {
         "true" | "false" | "null" => 0..=0,
-        "bool" | "empty" | "first" | "int" | "last" | "length" | "not" | "string" | "tolower"
-        | "toupper" | "trim" => 1..=1,
-        "add" | "contains" | "div" | "endswith" | "equals" | "greater" | "join" | "less"
-        | "mod" | "mul" | "range" | "split" | "startswith" | "sub" => 2..=2,
-        "substring" => 2..=3,
+        "array" | "bool" | "empty" | "first" | "int" | "items" | "json" | "last" | "length"
+        | "not" | "string" | "tolower" | "toupper" | "trim" => 1..=1,
+        "add" | "contains" | "div" | "endswith" | "equals" | "greater" | "greaterorequals"
+        | "indexof" | "join" | "less" | "lessorequals" | "mod" | "mul" | "range" | "skip"
+        | "split" | "startswith" | "sub" | "take" => 2..=2,
+        "padleft" | "substring" => 2..=3,
+        "tryget" => 2..=usize::MAX,
         "replace" => 3..=3,
         "createarray" | "createobject" => 0..=usize::MAX,
-        "and" | "coalesce" | "concat" | "format" | "max" | "min" | "or" => 1..=usize::MAX,
+        "and" | "coalesce" | "concat" | "format" | "max" | "min" | "or" | "union" => 1..=usize::MAX,
         _ => return None,
     })
 }
@@ -89,9 +91,25 @@ fn of_texts(name: &str, arguments: Arguments<'_>) -> Result<Value, String> {
             };
             String::from_utf16_lossy(&rest[..length]).into()
         }
+        "padleft" => {
+            let (text, width) = (
+                arguments.part(arguments.at(0))?,
+                arguments.size(1, MAX_LENGTH)?,
+            );
+            let fill = if arguments.values.len() == 3 {
+                own(2)?
+            } else {
+                " "
+            };
+            let missing = width.saturating_sub(text.chars().count());
+            arguments.check_length(missing.saturating_mul(fill.len()))?;
+            (fill.repeat(missing) + &text).into()
+        }
+        "json" => serde_json::from_str(own(0)?)
+            .map_err(|_| arguments.refused(arguments.at(0), "a text that is JSON"))?,
         "startswith" => lower(0)?.starts_with(&lower(1)?).into(),
         "endswith" => lower(0)?.ends_with(&lower(1)?).into(),
-        "format" => format(arguments)?,
+        "format" => crate::format::format(arguments)?,
         "concat" => concat(arguments)?,
         _ => return of_collections(name, arguments),
     })
@@ -113,6 +131,46 @@ fn of_collections(name: &str, arguments: Arguments<'_>) -> Result<Value, String>
         ("first", Value::Array(elements)) => elements.first().cloned().unwrap_or_default(),
         ("last", Value::Array(elements)) => elements.last().cloned().unwrap_or_default(),
         ("first" | "last", _) => return Err(arguments.refused(first, "a string or an array")),
+        ("take" | "skip", _) => {
+            let count = usize::try_from(arguments.number(1)?.max(0)).unwrap_or(usize::MAX);
+            let at = count.min(length(first));
+            let range = if name == "take" {
+                0..at
+            } else {
+                at..length(first)
+            };
+            if let Some(elements) = first.as_array() {
+                return Ok(elements[range].into());
+            }
+            let units: Vec<u16> = arguments.text(0)?.encode_utf16().collect();
+            String::from_utf16_lossy(&units[range]).into()
+        }
+        ("indexof", Value::Array(elements)) => {
+            index(elements.iter().position(|own| own == arguments.at(1)))
+        }
+        ("indexof", _) => {
+            let whole = arguments.text(0)?.to_lowercase();
+            let found = whole.find(&arguments.text(1)?.to_lowercase());
+            index(found.map(|at| whole[..at].encode_utf16().count()))
+        }
+        ("items", Value::Object(members)) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_unstable_by_key(|(name, _)| *name);
+            let pairs = members.into_iter().map(|(name, value)| {
+                crate::object([("key", name.as_str().into()), ("value", value.clone())])
+            });
+            pairs.collect()
+        }
+        ("items", _) => return Err(arguments.refused(first, "an object")),
+        ("array", Value::Array(_)) => first.clone(),
+        ("array", _) => vec![first.clone()].into(),
+        ("tryget", _) => {
+            let steps = arguments.values[1..].iter();
+            steps.fold(first.clone(), |at, step| {
+                get(&at, step).cloned().unwrap_or_default()
+            })
+        }
+        ("union", _) => union(arguments)?,
         ("createarray", _) => arguments.values.into(),
         ("createobject", _) => create_object(arguments)?,
         ("range", _) => {
@@ -170,17 +228,18 @@ fn of_numbers(name: &str, arguments: Arguments<'_>) -> Result<Value, String> {
             let none = || arguments.refused(arguments.at(0), "at least one number");
             return found.map(Value::from).ok_or_else(none);
         }
-        "greater" | "less" => {
+        "greater" | "greaterorequals" | "less" | "lessorequals" => {
             let order = match (arguments.at(0), arguments.at(1)) {
                 (Value::String(one), Value::String(other)) => one.cmp(other),
                 (Value::String(_), other) => return Err(arguments.refused(other, "a string")),
                 _ => arguments.number(0)?.cmp(&arguments.number(1)?),
             };
-            return Ok((if name == "less" {
-                order.is_lt()
-            } else {
-                order.is_gt()
-            })
+            return Ok(match name {
+                "greater" => order.is_gt(),
+                "greaterorequals" => order.is_ge(),
+                "less" => order.is_lt(),
+                _ => order.is_le(),
+            }
             .into());
         }
         _ => {}
@@ -294,38 +353,51 @@ fn create_object(arguments: Arguments<'_>) -> Result<Value, String> {
     Ok(members.into())
 }
 
-/// Formats a text with numbered placeholders in braces; their formats are ignored.
-fn format(arguments: Arguments<'_>) -> Result<Value, String> {
-    let given = arguments.values.get(1..).unwrap_or_default();
-    let mut made = String::new();
-    let mut rest = arguments.text(0)?;
-    while let Some(at) = rest.find(['{', '}']) {
-        made.push_str(&rest[..at]);
-        let brace = &rest[at..=at];
-        rest = &rest[at + 1..];
-        if let Some(after) = rest.strip_prefix(brace) {
-            made.push_str(brace);
-            rest = after;
-            continue;
-        }
-        let (place, after) = rest
-            .split_once('}')
-            .ok_or("format has a brace without an end")?;
-        let number = place.split([',', ':']).next().unwrap_or_default();
-        let argument = number
-            .trim()
-            .parse()
-            .ok()
-            .and_then(|index: usize| given.get(index));
-        let argument = argument.ok_or_else(|| format!("format has no argument {{{place}}}"))?;
-        if !argument.is_null() {
-            made.push_str(&text(argument));
-        }
-        arguments.check_length(made.len())?;
-        rest = after;
+fn index(found: Option<usize>) -> Value {
+    found.map_or_else(|| (-1).into(), Value::from)
+}
+
+/// Returns an element of an array or a member of an object.
+pub(crate) fn get<'a>(value: &'a Value, index: &Value) -> Option<&'a Value> {
+    match index.as_u64() {
+        Some(index) => value.get(usize::try_from(index).ok()?),
+        None => crate::member(value, index.as_str()?),
     }
-    made.push_str(rest);
-    Ok(made.into())
+}
+
+/// Returns arrays as one without repetitions, or objects as one with the last value of each member.
+fn union(arguments: Arguments<'_>) -> Result<Value, String> {
+    if arguments.at(0).is_object() {
+        let mut whole = Value::Null;
+        for value in arguments.values {
+            if !value.is_object() {
+                return Err(arguments.refused(value, "an object"));
+            }
+            merge(&mut whole, value);
+        }
+        return Ok(whole);
+    }
+    let mut whole = Vec::new();
+    for index in 0..arguments.values.len() {
+        for element in arguments.array(index)? {
+            if !whole.contains(element) {
+                whole.push(element.clone());
+            }
+        }
+    }
+    Ok(whole.into())
+}
+
+/// Merges objects, and the objects in them.
+fn merge(whole: &mut Value, other: &Value) {
+    match (whole, other) {
+        (Value::Object(members), Value::Object(others)) => {
+            for (name, other) in others {
+                merge(members.entry(name.as_str()).or_insert(Value::Null), other);
+            }
+        }
+        (whole, other) => *whole = other.clone(),
+    }
 }
 
 fn length(value: &Value) -> usize {

@@ -9,6 +9,7 @@
 
 mod arguments;
 mod expression;
+mod format;
 mod functions;
 mod resources;
 mod scope;

@@ -1,12 +1,12 @@
 //! Collects the Service Bus resources that a template deploys: listed ones, nested ones and those of nested deployments,
 //! each as often as it is copied.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use crate::functions::{flag, text};
-use crate::scope::Scope;
+use crate::scope::{Given, Scope, declares};
 use crate::{Report, member};
 
 /// The provider whose resources are evaluated, in lower case.
@@ -62,7 +62,7 @@ fn typed(
     template: &Value,
     parameters: &BTreeMap<String, String>,
     report: &mut Report,
-) -> BTreeMap<String, Value> {
+) -> BTreeMap<String, Given> {
     let mut given = BTreeMap::new();
     for (name, value) in parameters {
         let declared = member(template, "parameters").and_then(|all| member(all, name));
@@ -70,17 +70,20 @@ fn typed(
             report.problem("parameters", format!("there is no parameter {name:?}"));
             continue;
         };
-        let kind = member(declared, "type")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
+        let kind = declares(template, declared, "type").and_then(Value::as_str);
+        let kind = kind.unwrap_or_default();
         let typed = match kind.to_ascii_lowercase().as_str() {
             "string" | "securestring" => Some(value.as_str().into()),
-            "bool" => value.parse::<bool>().ok().map(Value::from),
+            "bool" => flag(&value.as_str().into()).map(Value::from),
             _ => serde_json::from_str(value).ok(),
         };
         match typed {
             Some(typed) => {
-                given.insert(name.clone(), typed);
+                let given_value = Given {
+                    value: Ok(typed),
+                    stood_in: BTreeSet::new(),
+                };
+                given.insert(name.clone(), given_value);
             }
             None => report.problem(
                 format!("parameters.{name}"),
@@ -265,11 +268,12 @@ impl Walk<'_> {
         let given = member(properties, "parameters").and_then(Value::as_object);
         let mut values = BTreeMap::new();
         for (name, given) in given.into_iter().flatten() {
-            let value = member(given, "value").unwrap_or(&Value::Null);
-            // A parameter that no Service Bus resource uses may be a value that only a deployment knows.
-            if let Ok(value) = scope.evaluate(value) {
-                values.insert(name.clone(), value);
-            }
+            scope.stood_in.borrow_mut().clear();
+            let value =
+                member(given, "value").ok_or_else(|| "only a deployment could read it".to_owned());
+            let value = value.and_then(|value| scope.evaluate(value));
+            let stood_in = scope.stood_in.take();
+            values.insert(name.clone(), Given { value, stood_in });
         }
         self.all(&Scope::new(template, values), template, &at, &below);
     }

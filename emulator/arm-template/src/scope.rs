@@ -2,12 +2,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::successors;
 
 use serde_json::{Map, Value};
 
 use crate::arguments::Arguments;
 use crate::expression::{self, Expression};
-use crate::functions::{self, text, unique};
+use crate::functions::{self, flag, text, unique};
 use crate::{member, object};
 
 /// The maximum depth of references between parameters, variables and expressions, which ends cycles.
@@ -20,12 +21,20 @@ pub(crate) const GROUP: &str = "imported";
 /// Its subscription.
 pub(crate) const SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000000";
 
+/// The given value of a parameter, or why it cannot be evaluated: an error only where the parameter is used.
+#[derive(Debug)]
+pub(crate) struct Given {
+    pub(crate) value: Result<Value, String>,
+    /// Functions in it whose values were substituted.
+    pub(crate) stood_in: BTreeSet<String>,
+}
+
 /// The scope in which a template's expressions are evaluated.
 #[derive(Debug)]
 pub(crate) struct Scope<'a> {
     template: &'a Value,
     /// The given values of its parameters.
-    given: BTreeMap<String, Value>,
+    given: BTreeMap<String, Given>,
     /// The copy loops around the resource, by name, the innermost last.
     pub(crate) copies: RefCell<Vec<(String, i64)>>,
     /// Functions that only a deployment can evaluate, and whose values were substituted.
@@ -34,7 +43,7 @@ pub(crate) struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    pub(crate) fn new(template: &'a Value, given: BTreeMap<String, Value>) -> Self {
+    pub(crate) fn new(template: &'a Value, given: BTreeMap<String, Given>) -> Self {
         Self {
             template,
             given,
@@ -70,7 +79,17 @@ impl<'a> Scope<'a> {
             Value::Object(members) => {
                 let mut evaluated = Map::new();
                 for (name, own) in members {
-                    evaluated.insert(name.clone(), self.value(own, depth + 1)?);
+                    match copies(name, own) {
+                        Some(copies) => {
+                            for copy in copies {
+                                let name = member(copy, "name").map(text).unwrap_or_default();
+                                evaluated.insert(name, self.copied(copy, depth + 1)?);
+                            }
+                        }
+                        None => {
+                            evaluated.insert(name.clone(), self.value(own, depth + 1)?);
+                        }
+                    }
                 }
                 Ok(evaluated.into())
             }
@@ -104,10 +123,7 @@ impl<'a> Scope<'a> {
             Expression::Index(object, index) => {
                 let object = self.expression(object, depth + 1)?;
                 let index = self.expression(index, depth + 1)?;
-                let element = || object.get(usize::try_from(index.as_u64()?).ok()?);
-                let found = element()
-                    .or_else(|| member(&object, index.as_str()?))
-                    .cloned();
+                let found = functions::get(&object, &index).cloned();
                 found.ok_or_else(|| format!("there is no {index} in {}", excerpt(&object)))
             }
             Expression::Call(name, arguments) => self.call(name, arguments, depth),
@@ -168,28 +184,44 @@ impl<'a> Scope<'a> {
                 Ok(unique(&arguments).into())
             }
             _ => functions::call(name, &arguments).unwrap_or_else(|| {
-                Err(format!(
-                    "the function {name} is not known; only a deployment could evaluate it"
-                ))
+                let only = known.starts_with("reference") || known.starts_with("list");
+                Err(match only {
+                    true => format!("only a deployment could evaluate the function {name}"),
+                    false => format!("the function {name} is not supported here"),
+                })
             }),
         }
     }
 
     fn parameter(&self, name: &str, depth: usize) -> Result<Value, String> {
-        if let Some((_, given)) = self
-            .given
-            .iter()
-            .find(|(own, _)| own.eq_ignore_ascii_case(name))
-        {
-            return Ok(given.clone());
-        }
+        let mut given = self.given.iter();
+        let given = given.find(|(own, _)| own.eq_ignore_ascii_case(name));
+        let given = given.map(|(_, given)| {
+            let names = given.stood_in.iter().cloned();
+            self.stood_in.borrow_mut().extend(names);
+            let value = given.value.clone();
+            value.map_err(|problem| format!("the value of the parameter {name}: {problem}"))
+        });
         let declared = member(self.template, "parameters").and_then(|all| member(all, name));
         let declared = declared.ok_or_else(|| format!("there is no parameter {name:?}"))?;
-        match member(declared, "defaultValue") {
-            Some(usual) => self.value(usual, depth + 1),
-            None => Err(format!(
-                "the parameter {name} has no default and needs a value"
+        let declares = |what: &str| declares(self.template, declared, what);
+        let value = match (given.transpose()?, declares("defaultValue")) {
+            // Null is no value, as for Resource Manager.
+            (Some(value), _) if !value.is_null() => value,
+            (_, Some(usual)) => self.value(usual, depth + 1)?,
+            _ if declares("nullable").and_then(flag) == Some(true) => Value::Null,
+            _ => {
+                return Err(format!(
+                    "the parameter {name} has no default and needs a value"
+                ));
+            }
+        };
+        match declares("allowedValues") {
+            Some(allowed) if !value.is_null() && !is_allowed(&value, allowed) => Err(format!(
+                "{} is not allowed for the parameter {name}; allowed: {allowed}",
+                excerpt(&value)
             )),
+            _ => Ok(value),
         }
     }
 
@@ -205,10 +237,16 @@ impl<'a> Scope<'a> {
         };
         let copy = copies.and_then(|copies| copies.iter().find(is_named));
         let copy = copy.ok_or_else(|| format!("there is no variable {name:?}"))?;
+        self.copied(copy, depth)
+    }
+
+    /// Returns an array with the input of a copy for each index.
+    fn copied(&self, copy: &Value, depth: usize) -> Result<Value, String> {
+        let name = member(copy, "name").map(text).unwrap_or_default();
         let input = member(copy, "input").unwrap_or(&Value::Null);
         let count = self.count(copy, depth + 1)?;
         let elements = (0..count).map(|index| {
-            self.copies.borrow_mut().push((name.to_owned(), index));
+            self.copies.borrow_mut().push((name.clone(), index));
             let element = self.value(input, depth + 1);
             self.copies.borrow_mut().pop();
             element
@@ -243,6 +281,35 @@ impl<'a> Scope<'a> {
         let sum = index.checked_add(offset);
         sum.map(Value::from).ok_or_else(|| arguments.overflow())
     }
+}
+
+/// Returns what a parameter declares, itself or by the definition that it refers to.
+pub(crate) fn declares<'a>(template: &'a Value, own: &'a Value, name: &str) -> Option<&'a Value> {
+    let referred = |own: &&'a Value| {
+        let reference = member(own, "$ref")?.as_str()?;
+        let definition = reference.strip_prefix("#/definitions/")?;
+        member(member(template, "definitions")?, definition)
+    };
+    let mut all = successors(Some(own), referred).take(MAX_DEPTH);
+    all.find_map(|own| member(own, name))
+}
+
+/// Returns whether a value, or each of its elements, is one of these. Texts are compared without case.
+fn is_allowed(value: &Value, allowed: &Value) -> bool {
+    let is_equal = |own: &Value| match (own.as_str(), value.as_str()) {
+        (Some(own), Some(text)) => own.eq_ignore_ascii_case(text),
+        _ => own == value,
+    };
+    let mut all = allowed.as_array().into_iter().flatten();
+    let elements = value.as_array();
+    all.any(is_equal) || elements.is_some_and(|own| own.iter().all(|own| is_allowed(own, allowed)))
+}
+
+/// Returns the copies that make members of an object.
+fn copies<'a>(name: &str, own: &'a Value) -> Option<&'a Vec<Value>> {
+    let copies = own.as_array()?;
+    let is_copy = |copy: &Value| member(copy, "count").is_some();
+    (name.eq_ignore_ascii_case("copy") && copies.iter().all(is_copy)).then_some(copies)
 }
 
 /// Returns the id of a resource of these types and names, ignoring arguments before the type.

@@ -41,6 +41,7 @@ pub use export::{declared_rules, export};
 pub use problem::{ConfigError, ConfigProblem, Position};
 pub use properties::{json as property_json, properties_json, read_properties};
 pub use resolve::entities::missing_targets;
+pub(crate) use resolve::key_name;
 pub use resolve::{NAMESPACE_NAMES, is_namespace_name};
 pub use rule::rule_json;
 pub use words::setting_names;

@@ -25,7 +25,7 @@ use super::document::{
 use super::reader::{Located, Location, Report};
 use super::{Address, MAX_NAMESPACES, NamespaceConfig};
 
-pub(crate) use keys::generate_key;
+pub(crate) use keys::{generate_key, key_name};
 
 /// The maximum length of a namespace name, which may be a label of a host name.
 const MAX_NAMESPACE_NAME: usize = 63;

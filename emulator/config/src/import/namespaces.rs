@@ -1,5 +1,7 @@
 //! Converts the resources of a template to namespaces of a configuration.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 use servicebus_broker::filter::{Parameters, SqlFilter};
 use servicebus_broker::{
@@ -12,7 +14,9 @@ use servicebus_arm_template::{Report, Resource, member, object, text};
 use super::{properties, rule};
 use crate::auth::{WELL_KNOWN_KEY, WELL_KNOWN_KEY_NAME};
 use crate::config::words::{TIERS, word};
-use crate::config::{NAMESPACE_NAMES, client_json, is_namespace_name, property_json, rule_json};
+use crate::config::{
+    NAMESPACE_NAMES, client_json, is_namespace_name, key_name, property_json, rule_json,
+};
 use crate::descriptions::{CLIENT_AFFINE_PROPERTIES, IS_CLIENT_AFFINE};
 
 /// A namespace under construction.
@@ -62,7 +66,11 @@ pub(crate) fn of_resources(resources: &[Resource], report: &mut Report) -> Vec<V
         note_left_out(resource, report);
     }
     report_missing_targets(&namespaces, report);
-    namespaces.into_iter().map(Namespace::document).collect()
+    let mut key_names = BTreeSet::new();
+    let namespaces = namespaces.into_iter();
+    namespaces
+        .map(|namespace| namespace.document(&mut key_names, report))
+        .collect()
 }
 
 /// Adds a note about a resource that a configuration cannot have.
@@ -152,7 +160,7 @@ impl Namespace {
     fn add_topic(&mut self, resource: &Resource, report: &mut Report) {
         if let Some(document) = entity(EntityKind::Topic, resource, self.tier, report) {
             self.topics.push(Topic {
-                name: resource.names[1].clone(),
+                name: path_of(&resource.names[1]),
                 document,
                 subscriptions: Vec::new(),
             });
@@ -160,9 +168,9 @@ impl Namespace {
     }
 
     fn topic(&mut self, resource: &Resource, report: &mut Report) -> Option<&mut Topic> {
-        let name = &resource.names[1];
+        let name = path_of(&resource.names[1]);
         let mut topics = self.topics.iter_mut();
-        let found = topics.find(|topic| topic.name.eq_ignore_ascii_case(name));
+        let found = topics.find(|topic| topic.name.eq_ignore_ascii_case(&name));
         if found.is_none() {
             report.problem(
                 &resource.path,
@@ -246,7 +254,8 @@ impl Namespace {
         ]));
     }
 
-    fn document(self) -> Value {
+    /// `key_names` are those of the namespaces before it.
+    fn document(self, key_names: &mut BTreeSet<String>, report: &mut Report) -> Value {
         let topics = self.topics.into_iter().map(|topic| {
             let subscriptions = topic.subscriptions.into_iter().map(|subscription| {
                 let mut document = subscription.document;
@@ -275,6 +284,9 @@ impl Namespace {
                     ]),
                 );
             }
+            for key in &mut keys {
+                rename_if_taken(key, &self.name, key_names, report);
+            }
             emulator.insert("Keys".to_owned(), keys.into());
         }
         object([
@@ -289,6 +301,10 @@ impl Namespace {
 /// Returns a queue, topic or subscription for a configuration, without default values.
 fn entity(kind: EntityKind, resource: &Resource, tier: Tier, report: &mut Report) -> Option<Value> {
     let name = resource.names.last()?;
+    let name = &match kind {
+        EntityKind::Queue | EntityKind::Topic => path_of(name),
+        EntityKind::Subscription => name.clone(),
+    };
     report_illegal_name(kind, name, resource, report);
     let at = |key: &str| format!("{}.properties.{key}", resource.path);
     let empty = Map::new();
@@ -343,6 +359,30 @@ fn entity(kind: EntityKind, resource: &Resource, tier: Tier, report: &mut Report
             ("Properties", changed.into()),
         ]),
     })
+}
+
+/// Returns the path of a queue or topic by its name in Resource Manager, which has `~` for `/`.
+fn path_of(name: &str) -> String {
+    name.replace('~', "/")
+}
+
+/// Renames a key if an earlier namespace has one of its name, because a key name may choose the namespace of a connection.
+fn rename_if_taken(
+    key: &mut Value,
+    namespace: &str,
+    key_names: &mut BTreeSet<String>,
+    report: &mut Report,
+) {
+    let wanted = text(&key["Name"]);
+    let name = key_name(&wanted, namespace, |name| key_names.contains(name));
+    if name != wanted {
+        let message = format!(
+            "the key {wanted:?} of the namespace {namespace:?} is named {name:?}: key names are unique among namespaces"
+        );
+        report.note("resources", message);
+        key["Name"] = name.as_str().into();
+    }
+    key_names.insert(name);
 }
 
 fn note_unknown(keys: Vec<String>, resource: &Resource, report: &mut Report) {

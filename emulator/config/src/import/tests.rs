@@ -145,7 +145,7 @@ fn an_unreadable_value_is_reported_with_its_path() {
         (
             "x/q",
             json!({"lockDuration": "[reference('x').lockDuration]"}),
-            "resources[0].properties: the function reference is not known; only a deployment could evaluate it",
+            "resources[0].properties: only a deployment could evaluate the function reference",
         ),
         (
             "x/q",
@@ -364,7 +364,11 @@ const REFUSED: &str = r#"
     string(range(0,10001)) | 10001 is not allowed in range | 0 to 10000
     string(length(1)) | 1 is not allowed in length | a string, an array or an object
     join('ab','') | "ab" is not allowed in join | an array
-    replace('ab','','x') | "" is not allowed in replace | a string that is not empty"#;
+    replace('ab','','x') | "" is not allowed in replace | a string that is not empty
+    format('{0:X2}', 1) | {0:X2} is not allowed in format | a whole number with D, as in {0:D2}
+    json('{') | "{" is not allowed in json | a text that is JSON
+    string(items(1)) | 1 is not allowed in items | an object
+    string(union(createObject(),1)) | 1 is not allowed in union | an object"#;
 
 #[test]
 fn invalid_arguments_of_a_template_function_are_refused() {
@@ -411,17 +415,63 @@ fn template_functions_have_the_results_of_resource_manager() {
         ("format('{0}{1}', null(), 1)", "1"),
         ("replace('abab', 'a', 'c')", "cbcb"),
         ("string(mod(-7, 3))", "-1"),
+        (
+            "format('{0:D2}{1,3}{1,-2}{2:D3}{3:D2}', 1, 'a', -5, 'b')",
+            "01  aa -005b",
+        ),
+        (
+            "string(and(lessOrEquals(1, 1), greaterOrEquals('b', 'a')))",
+            "True",
+        ),
+        (
+            "string(tryGet(createObject('a', createArray(7)), 'A', 0))",
+            "7",
+        ),
+        (
+            "coalesce(tryGet(createObject('a', 1), 'b'), tryGet(null(), 'c'), 'd')",
+            "d",
+        ),
+        (
+            "concat(take('abc', 2), skip('abc', 2), take('a', -1), skip('a', 5))",
+            "abc",
+        ),
+        (
+            "string(concat(take(range(0, 3), 1), skip(range(0, 3), 9)))",
+            "[0]",
+        ),
+        ("concat(padLeft(7, 3, '0'), padLeft('ab', 1))", "007ab"),
+        (
+            "string(union(createArray(1, 2), createArray(2, 3)))",
+            "[1,2,3]",
+        ),
+        (
+            r#"string(union(json('{"a":{"b":1},"c":[1]}'), json('{"a":{"d":2},"c":[2]}')))"#,
+            r#"{"a":{"b":1,"d":2},"c":[2]}"#,
+        ),
+        ("string(array(array('a')))", r#"["a"]"#),
+        (
+            "string(items(createObject('b', 1, 'a', 2))[0])",
+            r#"{"key":"a","value":2}"#,
+        ),
+        (
+            "string(createArray(indexOf('aBC', 'bc'), indexOf('a', 'x'), indexOf(range(5, 2), 6)))",
+            "[1,-1,1]",
+        ),
     ] {
-        let resource = json!({
-            "type": "Microsoft.ServiceBus/namespaces/queues",
-            "name": format!("[concat('n1-name/q', {expression})]"),
-        });
-        let template = json!({"resources": [resource]}).to_string();
-        let imported = import(&template, &given(&[])).unwrap();
-        let queue = &imported.document["UserConfig"]["Namespaces"][0]["Queues"][0];
-        assert_eq!(queue["Name"], format!("q{expected}"), "{expression}");
+        let label = format!("[concat('q', {expression})]");
+        let template = with_rule(json!({"correlationFilter": {"label": label}}));
+        let imported = import(&template.to_string(), &given(&[])).unwrap();
+        let config = Config::parse(&imported.document.to_string()).unwrap();
+        let rule = &config.namespaces[0].topics[0].subscriptions[0].rules[0];
+        let Filter::Correlation(filter) = &rule.filter else {
+            panic!("{:?}", rule.filter);
+        };
+        let found = filter.description().label.as_deref();
+        assert_eq!(found, Some(&*format!("q{expected}")), "{expression}");
     }
 }
+
+mod parameters;
 
 proptest::proptest! {
     #[test]

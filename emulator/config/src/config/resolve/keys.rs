@@ -28,20 +28,22 @@ pub(crate) struct KeyNames<'a> {
 
 /// Returns the key of a namespace without keys: the default one, under an unused name.
 pub(crate) fn generate_key(namespace: &str, is_taken: impl Fn(&str) -> bool) -> Key {
-    let first = [
-        WELL_KNOWN_KEY_NAME.to_owned(),
-        format!("{WELL_KNOWN_KEY_NAME}-{namespace}"),
-    ];
-    let others = (2_u32..).map(|number| format!("{WELL_KNOWN_KEY_NAME}-{namespace}-{number}"));
+    Key {
+        name: key_name(WELL_KNOWN_KEY_NAME, namespace, is_taken),
+        key: WELL_KNOWN_KEY.to_owned(),
+        claims: Claims::ALL,
+    }
+}
+
+/// Returns the wanted name of a key, extended by that of its namespace if it is taken.
+pub(crate) fn key_name(wanted: &str, namespace: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let first = [wanted.to_owned(), format!("{wanted}-{namespace}")];
+    let others = (2_u32..).map(|number| format!("{wanted}-{namespace}-{number}"));
     let mut free = first
         .into_iter()
         .chain(others)
         .filter(|name| !is_taken(name));
-    Key {
-        name: free.next().unwrap_or_default(),
-        key: WELL_KNOWN_KEY.to_owned(),
-        claims: Claims::ALL,
-    }
+    free.next().unwrap_or_default()
 }
 
 impl<'a> KeyNames<'a> {

@@ -1,0 +1,190 @@
+//! Tests of the values of parameters, of copies in properties, and of names that a configuration writes differently.
+
+use super::*;
+
+/// Returns the first namespace of the imported configuration, and the notes.
+fn imported(template: &Value, parameters: &[(&str, &str)]) -> (Value, Vec<String>) {
+    let imported = import(&template.to_string(), &given(parameters)).unwrap();
+    Config::parse(&imported.document.to_string()).unwrap();
+    let notes = imported.notes.iter().map(ToString::to_string).collect();
+    (
+        imported.document["UserConfig"]["Namespaces"][0].clone(),
+        notes,
+    )
+}
+
+/// Returns a template with a queue in a deployment that has this value for its parameter `a`.
+fn nested(value: Value, parameter: Value) -> Value {
+    let queue = json!({
+        "type": "Microsoft.ServiceBus/namespaces/queues",
+        "name": "[concat('n1-name/', parameters('a'))]",
+    });
+    let inner = json!({"parameters": {"a": parameter}, "resources": [queue]});
+    let properties = json!({
+        "expressionEvaluationOptions": {"scope": "inner"},
+        "parameters": {"a": value},
+        "template": inner,
+    });
+    let deployment = json!({
+        "type": "Microsoft.Resources/deployments",
+        "name": "d",
+        "properties": properties,
+    });
+    json!({"resources": [deployment]})
+}
+
+#[test]
+fn a_parameter_of_a_deployment_that_cannot_be_evaluated_is_an_error_where_it_is_used() {
+    for (value, expected) in [
+        (
+            json!({"value": "[reference('x').outputs.a.value]"}),
+            "only a deployment could evaluate the function reference",
+        ),
+        (
+            json!({"value": "[cidrHost('a', 1)]"}),
+            "the function cidrHost is not supported here",
+        ),
+        (
+            json!({"reference": {"secretName": "s"}}),
+            "only a deployment could read it",
+        ),
+    ] {
+        let template = nested(value, json!({"type": "string", "defaultValue": "other"}));
+        assert_eq!(
+            problems(&template, &[]),
+            format!(
+                "resources[0].properties.template.resources[0].name: the value of the parameter a: {expected}"
+            )
+        );
+    }
+}
+
+#[test]
+fn a_null_for_a_parameter_of_a_deployment_is_no_value() {
+    let template = nested(
+        json!({"value": null}),
+        json!({"type": "string", "defaultValue": "other"}),
+    );
+    assert_eq!(imported(&template, &[]).0["Queues"][0]["Name"], "other");
+}
+
+#[test]
+fn a_substitute_in_a_parameter_of_a_deployment_is_noted() {
+    let template = nested(
+        json!({"value": "[uniqueString('x')]"}),
+        json!({"type": "string"}),
+    );
+    let notes = imported(&template, &[]).1;
+    assert!(
+        notes[0].contains("uniqueString is evaluated when a template is deployed"),
+        "{notes:?}"
+    );
+}
+
+#[test]
+fn parameters_may_be_nullable_and_have_the_type_of_a_definition() {
+    let queue = json!({
+        "type": "Microsoft.ServiceBus/namespaces/queues",
+        "name": "n1-name/q",
+        "condition": "[parameters('deploy')]",
+        "properties": {
+            "forwardTo": "[parameters('target')]",
+            "maxDeliveryCount": "[coalesce(parameters('count'), 7)]",
+        },
+    });
+    let namespace = json!({
+        "type": "Microsoft.ServiceBus/namespaces",
+        "name": "n1-name",
+        "sku": {"name": "[parameters('sku')]"},
+    });
+    let template = json!({
+        "definitions": {
+            "tier": {"type": "string", "allowedValues": ["Standard", "Premium"]},
+            "count": {"type": "int", "nullable": true},
+        },
+        "parameters": {
+            "target": {"type": "string", "nullable": true},
+            "count": {"$ref": "#/definitions/count"},
+            "sku": {"$ref": "#/definitions/tier", "defaultValue": "standard"},
+            "deploy": {"type": "bool", "defaultValue": false},
+        },
+        "resources": {"n": namespace, "q": queue},
+    });
+    let (namespace, _) = imported(&template, &[("deploy", "True")]);
+    let queue = json!({"Name": "q", "Properties": {"MaxDeliveryCount": 7}});
+    assert_eq!(namespace["Queues"], json!([queue]));
+    let (namespace, _) = imported(&template, &[("deploy", "true"), ("count", "3")]);
+    assert_eq!(namespace["Queues"][0]["Properties"]["MaxDeliveryCount"], 3);
+    assert_eq!(
+        problems(&template, &[("sku", "Basic")]),
+        r#"resources.n.sku: "Basic" is not allowed for the parameter sku; allowed: ["Standard","Premium"]"#
+    );
+}
+
+#[test]
+fn copies_in_properties_and_variables_are_evaluated() {
+    let copy = |name: &str, input: &str| json!({"name": name, "count": 2, "input": input});
+    let template = json!({
+        "variables": {"o": {"copy": [copy("names", "[concat('k', copyIndex('names', 1))]")]}},
+        "resources": [{
+            "type": "Microsoft.ServiceBus/namespaces/AuthorizationRules",
+            "name": "[concat('n1-name/', variables('o').names[1])]",
+            "properties": {"copy": [copy("rights", "[createArray('Send', 'Listen')[copyIndex('rights')]]")]},
+        }],
+    });
+    let keys = &imported(&template, &[]).0["Emulator"]["Keys"];
+    assert_eq!(keys[1]["Name"], "k2");
+    assert_eq!(keys[1]["Claims"], json!(["Send", "Listen"]));
+}
+
+#[test]
+fn a_tilde_in_the_name_of_a_queue_or_topic_is_a_slash() {
+    let resource = |kind: &str, name: &str, properties: Value| {
+        json!({
+            "type": format!("Microsoft.ServiceBus/namespaces/{kind}"),
+            "name": format!("n1-name/{name}"),
+            "properties": properties,
+        })
+    };
+    let template = json!({"resources": [
+        resource("queues", "a~b", json!({})),
+        resource("topics", "c~d", json!({})),
+        resource("topics/subscriptions", "c~d/s", json!({"forwardTo": "a/b"})),
+        resource("topics/subscriptions/rules", "c~d/s/r", json!({"sqlFilter": {"sqlExpression": "1=1"}})),
+    ]});
+    let (namespace, _) = imported(&template, &[]);
+    assert_eq!(namespace["Queues"][0]["Name"], "a/b");
+    assert_eq!(namespace["Topics"][0]["Name"], "c/d");
+    let subscription = &namespace["Topics"][0]["Subscriptions"][0];
+    assert_eq!(subscription["Rules"][0]["Name"], "r");
+}
+
+#[test]
+fn a_key_with_the_name_of_another_namespaces_key_is_renamed_with_a_note() {
+    let key = |name: &str| {
+        json!({
+            "type": "Microsoft.ServiceBus/namespaces/AuthorizationRules",
+            "name": name,
+            "properties": {"rights": ["Send"]},
+        })
+    };
+    let template = json!({"resources": [key("n1-name/app"), key("n2-name/app")]});
+    let imported = import(&template.to_string(), &given(&[])).unwrap();
+    let config = Config::parse(&imported.document.to_string()).unwrap();
+    let keys = config.namespaces.iter().flat_map(|own| &own.keys);
+    let names: Vec<&str> = keys.map(|key| &*key.name).collect();
+    assert_eq!(
+        names,
+        [
+            "RootManageSharedAccessKey",
+            "app",
+            "RootManageSharedAccessKey-n2-name",
+            "app-n2-name"
+        ]
+    );
+    let note = imported.notes.last().unwrap().to_string();
+    assert_eq!(
+        note,
+        r#"resources: the key "app" of the namespace "n2-name" is named "app-n2-name": key names are unique among namespaces"#
+    );
+}
