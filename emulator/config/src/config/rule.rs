@@ -6,7 +6,10 @@ use servicebus_broker::filter::{Correlation, Encoded, Filter, Parameters, Rule, 
 use super::document::{AMQP, FilterType, SELECTOR};
 use crate::descriptions::correlation_properties;
 
-/// Returns the `Properties` of a rule. Values without a JSON type are `{"Amqp": "…"}`, in hexadecimal digits.
+/// The AMQP format codes of the types that a file's values have: boolean, long, double and string.
+const PLAIN: [u8; 8] = [0x41, 0x42, 0x56, 0x55, 0x81, 0x82, 0xa1, 0xb1];
+
+/// Returns the `Properties` of a rule. Values of other types are `{"Amqp": "…"}`, in hexadecimal digits.
 pub fn rule_json(rule: &Rule) -> Json {
     let mut properties = match &rule.filter {
         Filter::True => json!({"FilterType": FilterType::True.name()}),
@@ -57,13 +60,18 @@ fn named<'a>(values: impl Iterator<Item = (&'a str, &'a Encoded)>) -> Json {
 }
 
 fn value(encoded: &Encoded) -> Json {
+    let code = encoded.as_amqp().first();
+    let is_plain = code.is_some_and(|code| PLAIN.contains(code));
     match encoded.value() {
-        Value::Bool(flag) => flag.into(),
-        Value::Signed(number) => number.into(),
-        Value::Unsigned(number) => number.into(),
-        Value::Float(number) if number.is_finite() => number.into(),
-        Value::Text(text) => text.into_owned().into(),
-        Value::Float(_)
+        Value::Bool(flag) if is_plain => flag.into(),
+        Value::Signed(number) if is_plain => number.into(),
+        Value::Float(number) if is_plain && number.is_finite() => number.into(),
+        Value::Text(text) if is_plain => text.into_owned().into(),
+        Value::Bool(_)
+        | Value::Signed(_)
+        | Value::Unsigned(_)
+        | Value::Float(_)
+        | Value::Text(_)
         | Value::Null
         | Value::Instant(_)
         | Value::Span(_)

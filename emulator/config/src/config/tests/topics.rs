@@ -364,6 +364,12 @@ fn values() -> impl Strategy<Value = Encoded> {
         any::<i64>().prop_map(Value::Span),
         proptest::collection::vec(any::<u8>(), 0..9).prop_map(|bytes| Value::Binary(bytes.into())),
         Just(Value::Null),
+        any::<u64>().prop_map(Value::Unsigned),
+        (0..9_u64).prop_map(Value::Unsigned),
+        // An int, a float and a symbol.
+        any::<[u8; 4]>().prop_map(|digits| Value::Other([&[0x71], &digits[..]].concat().into())),
+        any::<[u8; 4]>().prop_map(|digits| Value::Other([&[0x72], &digits[..]].concat().into())),
+        Just(Value::Other(b"\xa3\x01a".into())),
     ];
     value
         .prop_map(|value| Encoded::from(&value))
