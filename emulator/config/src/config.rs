@@ -40,6 +40,7 @@ pub use address::Address;
 pub use export::{declared_rules, export};
 pub use problem::{ConfigError, ConfigProblem, Position};
 pub use properties::{json as property_json, properties_json, read_properties};
+pub use reader::repeated_key;
 pub use resolve::entities::missing_targets;
 pub(crate) use resolve::key_name;
 pub use resolve::{NAMESPACE_NAMES, is_namespace_name};

@@ -153,6 +153,9 @@ fn not_legal(
             "The property 'AutoDeleteOnIdle' cannot be set when creating a {kind} because the namespace '{name}' is \
              using 'Basic' tier."
         )),
+        "Topic" => ServiceError::bad_request(format!(
+            "Cannot operate on type Topic because the namespace '{name}' is using 'Basic' tier."
+        )),
         // The basic tier, or the kind of entity, does not have the property at all.
         _ if known.is_none_or(|known| known.is_absent_in(tier)) => {
             ServiceError::bad_request(format!(

@@ -289,7 +289,10 @@ pub(crate) fn refused(
         }
         AdministerError::Targets(targets) => {
             let entities = namespace.entities();
-            let declared = entities.iter().map(|entity| &entity.path).collect();
+            let others = entities
+                .iter()
+                .filter(|entity| entity.kind != EntityKind::Subscription);
+            let declared = others.map(|entity| &entity.path).collect();
             let missing = config::missing_targets(Some(path), targets.into_iter(), &declared);
             return not_legal(
                 "an entity forwards to another one of its namespace",

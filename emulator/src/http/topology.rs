@@ -10,6 +10,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 
 use super::error::ApiError;
+use crate::config::repeated_key;
 
 const PARTS: [&str; 3] = ["queues", "topics", "settings"];
 const RULE: [&str; 4] = ["name", "sql", "correlation", "action"];
@@ -38,6 +39,9 @@ pub(super) fn expand(text: String) -> Result<String, ApiError> {
             "a topology has {known}, and this one has none of them; {{\"queues\":[]}} declares no entities"
         );
         return Err(refused(text));
+    }
+    if let Some(key) = repeated_key(&text) {
+        return Err(refused(format!("an object has {key} twice")));
     }
     let mut short: Members = serde_json::from_str(&text).unwrap_or_default();
     let [queues, topics, settings] = PARTS.map(|part| short.remove(part).unwrap_or_default());
@@ -97,6 +101,9 @@ fn entity(declared: Value) -> Result<Value, ApiError> {
                 let seconds = seconds.filter(|_| DURATIONS.contains(&name.as_str()));
                 // Formatted as a number of this type: 30, not 30.0, and without an exponent.
                 let value = seconds.map_or(value, |seconds| format!("PT{seconds}S").into());
+                if properties.contains_key(&name) {
+                    return Err(refused(format!("an object has {name} twice")));
+                }
                 properties.insert(name, value)
             }
         };

@@ -4,7 +4,7 @@
 //! most similar key that was read is the suggestion.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use jsonc_parser::ast::Value;
@@ -304,6 +304,32 @@ const OPTIONS: ParseOptions = ParseOptions {
     allow_non_finite_numbers: false,
     allow_extended_string_escapes: false,
 };
+
+/// Returns a key that an object in a JSON text has twice.
+pub fn repeated_key(text: &str) -> Option<String> {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &OPTIONS).ok()?;
+    repeated(&parsed.value?)
+}
+
+fn repeated(value: &Value<'_>) -> Option<String> {
+    match value {
+        Value::Array(array) => array.elements.iter().find_map(repeated),
+        Value::Object(object) => {
+            let mut keys = BTreeSet::new();
+            object.properties.iter().find_map(|member| {
+                let key = member.name.as_str();
+                match keys.insert(key) {
+                    true => repeated(&member.value),
+                    false => Some(key.to_owned()),
+                }
+            })
+        }
+        Value::StringLit(_)
+        | Value::NumberLit(_)
+        | Value::BooleanLit(_)
+        | Value::NullKeyword(_) => None,
+    }
+}
 
 /// Parses the text; `None`, with a reported problem, if it is not JSON.
 pub(crate) fn parse<'a>(report: &Report<'a>) -> Option<Value<'a>> {

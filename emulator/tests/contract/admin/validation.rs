@@ -176,7 +176,6 @@ fn the_basic_tier_refuses_properties_of_higher_tiers() {
         ("Queue", "RequiresDuplicateDetection", "true"),
         ("Queue", "RequiresSession", "true"),
         ("Queue", "ForwardTo", "q"),
-        ("Topic", "Status", "Active"),
     ] {
         let text = refused(&admin, "/new", kind, name, value);
         assert_contains(
@@ -184,6 +183,11 @@ fn the_basic_tier_refuses_properties_of_higher_tiers() {
             "is using the 'Basic' Tier. This operation is only supported in 'Standard' or 'Premium' tier.",
         );
     }
+    let text = refused(&admin, "/new", "Topic", "Status", "Active");
+    assert_contains(
+        &text,
+        "Cannot operate on type Topic because the namespace 'sbemulatorns' is using 'Basic' tier.",
+    );
     let forever = "P10675199DT2H48M5.4775807S";
     for long in ["P15D", forever] {
         let text = refused(&admin, "/new", "Queue", "DefaultMessageTimeToLive", long);

@@ -168,6 +168,16 @@ fn forwarding_targets_of_a_queue_must_exist() {
         assert_eq!(put(&bus, "q", &json!({ property: "" })).status, 200);
     }
     assert_eq!(bus.http.queue("GET", "new", None).status, 404);
+    // A subscription is no target, and is not suggested.
+    bus.http.put("~/topics/t1", &json!({}));
+    let subscription = "t1/Subscriptions/s1";
+    let path = format!("~/subscriptions/{subscription}");
+    assert_eq!(bus.http.put(&path, &json!({})).status, 201);
+    let answer = put(&bus, "q", &json!({"ForwardTo": "t1/Subscription/s1"}));
+    let [(_, allowed)] = &problems(&answer)[..] else {
+        panic!("{answer:?}");
+    };
+    assert!(!allowed.contains(subscription), "{allowed}");
 }
 
 #[test]

@@ -96,6 +96,20 @@ fn a_mistake_in_a_short_topology_is_reported() {
         let answer = put(&bus, "wrong", &declared.to_string());
         assert_eq!(answer.error_with(400, "invalid-argument"), sentence);
     }
+    for (declared, key) in [
+        (r#"{"queues":["a"],"queues":["b"]}"#, "queues"),
+        (r#"{"topics":[{"name":"t","name":"u"}]}"#, "name"),
+        (
+            r#"{"queues":[{"name":"a","lockDuration":30,"lock_duration":40}]}"#,
+            "LockDuration",
+        ),
+    ] {
+        let answer = put(&bus, "wrong", declared);
+        assert_eq!(
+            answer.error_with(400, "invalid-argument"),
+            format!("an object has {key} twice")
+        );
+    }
 }
 
 /// Each problem is in the text, as packages for other languages print it.
