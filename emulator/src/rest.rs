@@ -29,6 +29,7 @@ use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+pub(crate) use broker_properties::SENT;
 pub(crate) use context::Rejection;
 use context::RequestContext;
 use headers::Content;

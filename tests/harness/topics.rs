@@ -227,8 +227,8 @@ async fn receiver_assertions_are_refused_for_topics() {
             "{refused}"
         );
     }
-    assert_message_count!(prices, active = 0, scheduled = 0).await;
-    let counted = MessageCount::of(&prices).scheduled(0).active(1).await;
+    assert_message_count!(prices, scheduled = 0).await;
+    let counted = MessageCount::of(&prices).scheduled(0).active(0).await;
     assert_eq!(
         counted.unwrap_err().to_string(),
         "prices is a topic, whose messages are kept by its subscriptions, except scheduled ones and those that could not be forwarded; assert it of one of them: it has all, high"

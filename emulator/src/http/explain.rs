@@ -22,7 +22,7 @@ use super::counts::find;
 use super::error::{ApiError, QueryParams, SelectedNamespace};
 use super::messages;
 use crate::namespace::{Ids, Namespace};
-use crate::rest::{Rejection, batch};
+use crate::rest::{Rejection, SENT, batch};
 
 const JSON: &str = "application/json";
 
@@ -138,6 +138,12 @@ fn encoded(headers: &HeaderMap, body: Bytes, now: Timestamp) -> Result<Bytes, Ap
     let parsed = batch::parse(&body, |message| match encoded {
         Some(_) => Err(Rejection::bad_request("one message is explained at a time")),
         None => {
+            // A send ignores them, but here they would be a wrong explanation.
+            if let Some(name) = message.properties.ignored.first() {
+                let known = SENT.join(", ");
+                let text = format!("a sender has no broker property {name:?}; it has {known}");
+                return Err(Rejection::bad_request(text));
+            }
             encoded = Some(message.encode(now.as_millis()));
             Ok(())
         }

@@ -87,10 +87,13 @@ fn not_held(namespace: &Namespace, entity: &SharedEntity, session: &str) -> ApiE
         held.map(|session| session.name.as_str().to_owned())
             .collect()
     });
+    let held = match held.is_empty() {
+        true => "none is held".to_owned(),
+        false => format!("held are: {}", held.join(", ")),
+    };
     let message = format!(
-        "no receiver holds the session {session:?} of '{}'; held are: {}",
-        entity.path,
-        held.join(", ")
+        "no receiver holds the session {session:?} of '{}'; {held}",
+        entity.path
     );
     ApiError::new(StatusCode::NOT_FOUND, "not-found", message)
 }

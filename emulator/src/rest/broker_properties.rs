@@ -30,7 +30,27 @@ pub(crate) struct BrokerPropertiesHeader {
     /// In milliseconds.
     pub(crate) time_to_live: Option<u64>,
     pub(crate) durable: Option<bool>,
+    /// The names of other properties.
+    pub(crate) ignored: Vec<String>,
 }
+
+/// The properties that a sender may set.
+pub(crate) const SENT: [&str; 14] = [
+    "ContentType",
+    "CorrelationId",
+    "ForcePersistence",
+    "Label",
+    "MessageId",
+    "PartitionKey",
+    "ReplyTo",
+    "ReplyToSessionId",
+    "ScheduledEnqueueTimeUtc",
+    "SessionId",
+    "TimeToLive",
+    "TimeToLiveTimeSpan",
+    "To",
+    "ViaPartitionKey",
+];
 
 impl BrokerPropertiesHeader {
     /// Parses the header's value.
@@ -99,7 +119,7 @@ impl BrokerPropertiesHeader {
                 let flag = written.and_then(|text| text.to_ascii_lowercase().parse().ok());
                 self.durable = Some(flag.ok_or_else(|| invalid(name, value, "true or false"))?);
             }
-            _ => {}
+            _ => self.ignored.push(name.to_owned()),
         }
         Ok(())
     }
@@ -210,6 +230,9 @@ mod tests {
             scheduled_at: Some(784_111_777_000),
             time_to_live: Some(4444),
             durable: Some(false),
+            ignored: ["Other", "SequenceNumber", "State"]
+                .map(str::to_owned)
+                .into(),
         };
         assert_eq!(parse(all), expected);
         let latest = parse(r#"{"ScheduledEnqueueTimeUtc":"Thu, 30 Dec 9999 22:00:00 GMT"}"#);

@@ -14,12 +14,13 @@ impl Assertion {
     pub(crate) fn why_unsupported(&self, catalog: &Catalog) -> Option<String> {
         let (kind, path) = (self.address.kind(), self.address.owner_path());
         if kind == EntityKind::Topic && self.address.is_owner() {
-            let mut counts = self.counts.iter();
             if self.concerns_receivers() {
                 let why = "from which messages are received only through its subscriptions";
                 return Some(of_topic(path, why, catalog));
             }
-            if counts.any(|(name, number)| *number > 0 && !HELD_BY_TOPICS.contains(name)) {
+            let mut counts = self.counts.iter();
+            let is_held_below = counts.any(|(name, _)| !HELD_BY_TOPICS.contains(name));
+            if is_held_below || self.kind == Kind::Empty {
                 let why = "whose messages are kept by its subscriptions, except scheduled ones and those that could not be forwarded";
                 return Some(of_topic(path, why, catalog));
             }
@@ -76,6 +77,11 @@ mod tests {
         for kind in [Kind::Scheduled, Kind::MessageCount, Kind::UnsettledSends] {
             assert_eq!(applicability(kind, prices()), None);
         }
+        let refused = "prices is a topic, whose messages are kept by its subscriptions, except scheduled ones and those that could not be forwarded; assert it of one of them: it has eu";
+        assert_eq!(
+            applicability(Kind::Empty, prices()).as_deref(),
+            Some(refused)
+        );
         let dead = prices().transfer_dead_letter_queue();
         assert_eq!(applicability(Kind::NotDelivered, dead), None);
         let news = EntityAddress::new(EntityKind::Topic, "news".to_owned());

@@ -85,8 +85,17 @@ impl Catalog {
             name: name.to_owned(),
             instead: instead.map(|entity| entity.kind),
             deleted: None,
+            subscription: self.subscription_at(name),
             known: text::nearest_first(name, known.collect()),
         })
+    }
+
+    /// Returns the subscription that `topic/subscription` means.
+    fn subscription_at(&self, name: &str) -> Option<String> {
+        let (topic, name) = name.rsplit_once('/')?;
+        let path = subscription_path(topic, name);
+        let found = self.find(EntityKind::Subscription, &path)?;
+        Some(found.name.clone())
     }
 
     fn missing_subscription(&self, topic: &str, name: &str) -> UnknownEntity {
@@ -100,6 +109,7 @@ impl Catalog {
             name: subscription_path(topic, name),
             instead: None,
             deleted: None,
+            subscription: None,
             known: text::nearest_first(name, known.collect()),
         }
     }
@@ -153,6 +163,8 @@ pub struct UnknownEntity {
     pub instead: Option<EntityKind>,
     /// When it was deleted, if it was, in seconds since the start of the namespace, by its clock.
     pub deleted: Option<f64>,
+    /// The subscription that was meant, if the name is that of a topic and a subscription.
+    pub subscription: Option<String>,
     /// The entities of this kind that exist, the most similar name first; for a subscription those of its topic.
     pub known: Vec<String>,
 }
@@ -190,6 +202,9 @@ impl fmt::Display for UnknownEntity {
                 f,
                 "; the dead letters of \"{owner}\" are `.dead_letters()` of its client"
             );
+        }
+        if let Some(subscription) = &self.subscription {
+            return write!(f, "; did you mean {subscription:?}?");
         }
         match (self.instead, self.known.as_slice()) {
             (Some(instead), _) => write!(f, "; it is a {instead}"),
@@ -303,6 +318,11 @@ mod tests {
                 Topic,
                 "prises",
                 "there is no topic \"prises\"; did you mean \"prices\"? The namespace has prices, news",
+            ),
+            (
+                Topic,
+                "Prices/eu",
+                "there is no topic \"Prices/eu\"; did you mean \"prices/Subscriptions/eu\"?",
             ),
             (
                 Subscription,

@@ -113,6 +113,10 @@ fn a_message_in_json_is_explained_as_one_in_amqp() {
         ("[{},{}]", "one message is explained at a time"),
         ("[]", "at least one message"),
         (r#"[{"BrokerProperties": {"TimeToLive": 0}}]"#, "TimeToLive"),
+        (
+            r#"[{"BrokerProperties": {"label": "Order"}}]"#,
+            "a sender has no broker property \"label\"; it has ContentType, ",
+        ),
     ] {
         let answer = post_json(&bus, refused);
         let (code, message) = answer.error(400);

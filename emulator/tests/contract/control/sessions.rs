@@ -64,6 +64,8 @@ fn a_session_lock_can_be_ended_by_a_request() {
     let body = json!({"entity": "q", "session": "s"});
     assert_eq!(lose(&bus, &body).status, 204);
     peer.detached(&link);
+    let message = "no receiver holds the session \"s\" of 'q'; none is held";
+    assert_eq!(lose(&bus, &body).error_with(404, "not-found"), message);
     peer.accept("q", "other");
     let answer = lose(&bus, &body);
     let message = answer.error_with(404, "not-found");
