@@ -59,7 +59,9 @@ pub use ids::{
 };
 pub use message::{BrokerProperties, Message, MessageError, PropertyChanges};
 pub use namespace::entities::{Entities, FollowUps, Notice};
-pub use namespace::follow_ups::{create, delete, delete_idle, follow_up, forward, lose_locks};
+pub use namespace::follow_ups::{
+    create, delete, delete_idle, follow_up, forward, lose_locks_of_subscriptions,
+};
 pub use namespace::{EntityCell, Namespace};
 pub use property::{Audience, PROPERTIES, Property, PropertyType, PropertyValue};
 pub use rules::RuleSet;

@@ -11,7 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
     Context, Entity, EntityCell, EntityDescription, EntityId, EntityKind, EntityPath, SendError,
-    create, delete, lose_locks,
+    create, delete, lose_locks_of_subscriptions,
 };
 
 use super::Namespace;
@@ -156,8 +156,9 @@ impl Namespace {
         };
         let changed = run_blocking(|| self.operate_as_broker(entity, change));
         if changed == Some(true) {
-            // An update of a topic drops the locks of all its subscriptions (decision D17).
-            self.lose_locks(entity);
+            // An update of a topic drops the locks of all its subscriptions (decision D17). Its own have ended: what it has
+            // locked again since is not lost.
+            self.with_entities(|all| lose_locks_of_subscriptions(all, &entity.path));
         }
         self.entities_changed();
         // It may have been idle, and deleted by this very change.
@@ -166,7 +167,8 @@ impl Namespace {
 
     /// Ends every lock of an entity, and of the subscriptions of a topic.
     pub(crate) fn lose_locks(&self, entity: &SharedEntity) {
-        self.with_entities(|entities| lose_locks(entities, &entity.path));
+        run_blocking(|| self.operate_as_broker(entity, Entity::lose_locks));
+        self.with_entities(|all| lose_locks_of_subscriptions(all, &entity.path));
     }
 
     /// Removes an entity with its contents, and the subscriptions of a topic; its links are detached in their next turn.

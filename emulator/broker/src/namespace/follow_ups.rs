@@ -74,12 +74,9 @@ pub fn create<N: Entities>(
     Ok(created)
 }
 
-/// Ends every lock of an entity, and of the subscriptions of a topic.
-pub fn lose_locks(entities: &mut impl Entities, path: &EntityPath) {
-    let subscriptions = entities.with_entity(path, |entity, cx| {
-        entity.lose_locks(cx);
-        entity.subscriptions()
-    });
+/// Ends every lock of the subscriptions of a topic.
+pub fn lose_locks_of_subscriptions(entities: &mut impl Entities, path: &EntityPath) {
+    let subscriptions = entities.with_entity(path, |entity, _| entity.subscriptions());
     for subscription in subscriptions.unwrap_or_default() {
         entities.with_entity(&subscription, Entity::lose_locks);
     }

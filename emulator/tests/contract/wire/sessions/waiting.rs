@@ -5,6 +5,7 @@
 use std::time::{Duration, Instant};
 
 use serde_amqp::Value;
+use serde_json::json;
 
 use crate::support::*;
 
@@ -41,6 +42,22 @@ fn a_waiting_session_attach_is_answered_when_a_session_is_released() {
     holder.detach(&held);
     let link = peer.answer_to(&attach, handle).expect("it is free");
     assert_eq!(granted(&link), text("s"));
+}
+
+#[test]
+fn a_session_that_an_update_gives_to_who_waits_is_not_lost_by_it() {
+    let (bus, mut holder) = Bus::with_sessions().with_client();
+    send_all(&mut holder, "q", &[("m", "s")]);
+    let held = holder.accept("q", "s");
+    let mut peer = bus.client();
+    let attach = next("next");
+    let handle = peer.ask_to_attach(&attach);
+    assert_unanswered(&mut peer);
+    bus.http.put_queue("q", &json!({"LockDuration": "PT50S"}));
+    holder.detached(&held);
+    let link = peer.answer_to(&attach, handle).expect("it is free");
+    let delivery = peer.receive_one(&link);
+    peer.complete(&delivery);
 }
 
 #[test]
