@@ -144,21 +144,31 @@ impl Message {
         let Some((instant, from_end)) = found else {
             return;
         };
-        let entered = instant.saturating_add(ahead).to_be_bytes();
-        let replaced = self.overlay.as_deref_mut();
-        if let Some(section) = replaced.and_then(|overlay| overlay.annotations.as_mut()) {
-            let begin = section.len() - from_end;
-            let mut bytes = section.to_vec();
-            bytes[begin..begin + annotations::TIMESTAMP_WIDTH].copy_from_slice(&entered);
-            *section = bytes.into();
+        let entered = instant.saturating_add(ahead);
+        let replaced = self.overlay.as_ref();
+        if replaced.is_some_and(|overlay| overlay.annotations.is_some()) {
+            self.reschedule(Timestamp::from_millis(entered));
             return;
         }
+        let entered = entered.to_be_bytes();
         let begin = self.sections.message_annotations_end() - from_end;
         let mut payload = std::mem::take(&mut self.payload)
             .try_into_mut()
             .unwrap_or_else(|shared| BytesMut::from(&*shared));
         payload[begin..begin + annotations::TIMESTAMP_WIDTH].copy_from_slice(&entered);
         self.payload = payload.freeze();
+    }
+
+    /// Changes when the message becomes active, if its sender scheduled it: beside the payload, which may be stored.
+    pub(crate) fn reschedule(&mut self, at: Timestamp) {
+        let Some((_, from_end)) = annotations::schedule(self.annotations()) else {
+            return;
+        };
+        let mut section = self.annotations().to_vec();
+        let begin = section.len() - from_end;
+        section[begin..begin + annotations::TIMESTAMP_WIDTH]
+            .copy_from_slice(&at.as_millis().to_be_bytes());
+        self.overlay.get_or_insert_default().annotations = Some(section.into());
     }
 
     /// Takes the sent bytes of `other`, of which this is a copy.

@@ -322,6 +322,10 @@ impl Entry {
 
     /// Turns a scheduled entry into one that becomes active at `now`.
     pub(crate) fn into_active(mut self, now: Timestamp, number: SequenceNumber) -> Self {
+        if self.activates_at().is_some_and(|at| at > now) {
+            // An operator's doing: an entity to which it is forwarded must not schedule it again.
+            self.message.reschedule(now);
+        }
         self.message.set_was_scheduled();
         Self {
             enqueued_at: now,

@@ -1,7 +1,8 @@
 //! Forwarding to another queue (semantics §11; decisions D3, D8).
 
 use servicebus_broker::{
-    EntityStatus, EventKind, Outcome, PropertyChanges, ReceiveMode, SequenceNumber, SubQueue,
+    EntityStatus, EventKind, MessageAction, Outcome, PropertyChanges, ReceiveMode, SequenceNumber,
+    SubQueue,
 };
 
 use crate::bus::{START, message, rules, secs, text};
@@ -57,6 +58,21 @@ fn the_delivery_count_restarts_after_a_forward() {
     world.update("a", |queue| queue.forward_to = Some("b".parse().unwrap()));
     let (properties, _) = world.the_only("b", SubQueue::Active);
     assert_eq!(properties.delivery_count, 0);
+}
+
+#[test]
+fn a_message_that_is_activated_early_is_not_scheduled_again_where_it_is_forwarded() {
+    let mut world = World::chain(&["a", "b"]);
+    let later = message("x").scheduled_at(START + secs(90));
+    let number = world.post("a", &later).unwrap();
+    world.advance(secs(5));
+    let done = world.operate("a", |entity, cx| {
+        entity.apply_action(cx, SubQueue::Active, number, &MessageAction::Activate)
+    });
+    done.unwrap();
+    let (properties, message) = world.the_only("b", SubQueue::Active);
+    assert_eq!(properties.state, Some(0));
+    assert_eq!(message.scheduled_at(), Some(START + secs(5)));
 }
 
 #[test]
