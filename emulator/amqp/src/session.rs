@@ -36,8 +36,8 @@ pub(crate) struct Session {
     /// Full form of the next delivery id; starts above 2^32 so that every id on the wire has one.
     pub(crate) next_delivery: u64,
     pub(crate) unsettled: Unsettled,
-    /// Condition and text for unknown deliveries.
-    pub(crate) unknown: (&'static str, &'static str),
+    /// Condition and text for unknown deliveries, by the owner.
+    pub(crate) unknown: Option<(&'static str, &'static str)>,
     /// A delivery that the window interrupted.
     pub(crate) backlog: Option<Box<Backlog>>,
     /// Whether the next flush writes a flow for this session.
@@ -48,7 +48,9 @@ pub(crate) struct Session {
     links_held: usize,
 }
 
-/// In the words of the service (semantics §20.2): to a client an unknown delivery is the same as a lost lock.
+/// Condition and text for unknown deliveries, in the words of the service (semantics §20.2): to a client an unknown delivery is
+/// the same as a lost lock.
+pub(crate) const UNKNOWN: (&str, &str) = (condition::MESSAGE_LOCK_LOST, LOCK_LOST);
 const LOCK_LOST: &str = "The lock supplied is invalid. Either the lock expired, or the message has already been \
                          removed from the queue. For more information please see \
                          https://aka.ms/ServiceBusExceptions .";
@@ -77,7 +79,7 @@ impl Session {
             windows_at_begin: (begin.incoming_window, begin.outgoing_window),
             next_delivery: 1 << 32,
             unsettled: Unsettled::default(),
-            unknown: (condition::MESSAGE_LOCK_LOST, LOCK_LOST),
+            unknown: None,
             backlog: None,
             is_flow_pending: false,
             handle_max: config.handle_max.min(begin.handle_max),

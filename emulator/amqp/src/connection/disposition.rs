@@ -12,7 +12,7 @@ use crate::error::{Error, Fault};
 use crate::event::{Event, Settlement};
 use crate::ids;
 use crate::ids::{DeliveryNumber, LinkId};
-use crate::session::Session;
+use crate::session::{Session, UNKNOWN};
 use crate::unsettled::{DeliveryState, Outcome};
 use crate::wire::disposition::{self, Disposition};
 use crate::wire::state::{self, State};
@@ -41,7 +41,8 @@ impl Connection {
             }
             None => &state::NOTHING,
         };
-        if state.outcome.is_none() && !disposition.settled {
+        let is_answered = state.outcome.is_some() || state.transaction.is_some();
+        if !is_answered && !disposition.settled {
             return Ok(());
         }
         let looked_at = apply(
@@ -124,8 +125,8 @@ impl Connection {
         }
     }
 
-    /// Sets the condition and text with which settlements of unknown deliveries on this link's session are refused. By
-    /// default they are those of a lost message lock.
+    /// Sets the condition and text with which settlements of unknown deliveries of this link are refused. By default, and on
+    /// sessions whose links differ in them, they are those of a lost message lock: a forgotten delivery has no link.
     pub fn refuse_unknown(
         &mut self,
         link: LinkId,
@@ -133,7 +134,11 @@ impl Connection {
         description: &'static str,
     ) {
         if let Some(session) = self.sessions.of_mut(link) {
-            session.unknown = (condition, description);
+            let own = (condition, description);
+            session.unknown = match session.unknown {
+                Some(other) if other != own => Some(UNKNOWN),
+                _ => Some(own),
+            };
         }
     }
 
@@ -182,9 +187,9 @@ fn apply(
     let mut cursor = ids::widen(disposition.first, session.next_delivery);
     let last = cursor + u64::from(disposition.last.wrapping_sub(disposition.first));
     // Only a peer that waits for an answer gets one (spec/wire.md §4.4).
-    let mut gaps = match &state.outcome {
-        Some(_) if !disposition.settled => ANSWERED_GAPS,
-        _ => 0,
+    let mut gaps = match disposition.settled {
+        true => 0,
+        false => ANSWERED_GAPS,
     };
     while cursor <= last {
         let (next, places) = session.unsettled.next_from(cursor);
@@ -193,7 +198,7 @@ fn apply(
         let until = found.unwrap_or(last + 1);
         if until > cursor && gaps > 0 {
             gaps -= 1;
-            let (condition, description) = session.unknown;
+            let (condition, description) = session.unknown.unwrap_or(UNKNOWN);
             let error = track(Error::new(condition, description), tracking_id);
             reject(outbox, channel, (cursor as u32, (until - 1) as u32), &error);
             events.push_back(Event::Refused(Box::new(error)));
@@ -216,7 +221,7 @@ fn report(
     state: &State,
     events: &mut VecDeque<Event>,
 ) {
-    // A settlement without an outcome releases; other states were skipped.
+    // A settlement without an outcome releases, as does work of a transaction without one; other states were skipped.
     let outcome = state.outcome.clone().unwrap_or(Outcome::Released);
     let Some(entry) = session.unsettled.get_mut(id) else {
         return;

@@ -256,6 +256,36 @@ fn an_unknown_delivery_is_refused_with_the_error_of_the_owner() {
 }
 
 #[test]
+fn an_unknown_delivery_of_links_with_different_errors_is_a_lost_lock() {
+    for errors in [["x:lost", "x:other"], ["x:other", "x:lost"]] {
+        let (mut peer, link) = receiver_with(1);
+        for error in errors {
+            peer.connection.refuse_unknown(link, error, "It is lost.");
+        }
+        peer.dispose(7, 7, false, accepted());
+        let answer = peer.only();
+        let (_, fields) = described_list(&answer.fields[4]);
+        assert_eq!(
+            refusal_of(&fields[0]).condition,
+            "com.microsoft:message-lock-lost"
+        );
+    }
+}
+
+#[test]
+fn a_transactional_state_without_an_outcome_is_reported() {
+    let (mut peer, _) = receiver_with(1);
+    let state = composite(0x34, vec![binary(b"tx")]);
+    peer.dispose(0, 1, false, state);
+    let settled = settlements(&mut peer).remove(0);
+    assert_eq!(settled.transaction.as_deref(), Some(&b"tx"[..]));
+    assert_eq!(settled.outcome, Outcome::Released);
+    assert!(!settled.settled);
+    let refused = peer.only();
+    assert_eq!(refused.fields[1..3], [uint(1), uint(1)]);
+}
+
+#[test]
 fn answers_for_unknown_deliveries_are_bounded() {
     let (mut peer, link) = receiver_with(100);
     for id in (0..100).step_by(2) {
