@@ -259,6 +259,7 @@ impl ClientConnection {
             self.detach_refused(link, &refusal, (&entity, kind));
             self.links.insert(link, Link::Detached(refusal));
         }
+        self.forget_detached();
     }
 
     fn close_unauthenticated(&mut self) {

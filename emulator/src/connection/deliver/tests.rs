@@ -123,6 +123,23 @@ fn attach(handle: u32, session: Value) -> Vec<u8> {
     performative(0, ATTACH, &fields, &[])
 }
 
+/// The attach of a sender, on the first or the second session.
+fn sender(number: u32) -> Vec<u8> {
+    let fields = [
+        text(&number.to_string()),
+        uint(number % 150),
+        Value::Bool(false),
+        Value::Ubyte(0),
+        Value::Ubyte(0),
+        composite(0x28, []),
+        composite(0x29, [text("q")]),
+        Value::Null,
+        Value::Bool(false),
+        uint(0),
+    ];
+    performative((number / 150) as u16, ATTACH, &fields, &[])
+}
+
 impl ClientConnection {
     /// Handles what the client has written; returns the handles of the links that are attached in the output, which it reads.
     fn attached_after(&mut self, input: &[u8]) -> Vec<u32> {
@@ -169,4 +186,16 @@ fn a_session_granted_while_the_output_is_full_reaches_its_receiver() {
     peer.give_back();
     assert_eq!(peer.attached_after(&[]), [0]);
     assert_eq!(peer.attached_after(&[]), [1]);
+}
+
+#[test]
+fn the_oldest_links_whose_token_has_expired_are_forgotten() {
+    let mut peer = ClientConnection::new(shared(), &ConnectionOrigin::at(ADDRESS));
+    peer.client.set_namespace(namespace());
+    let begin = [Value::Null, uint(0), uint(5000), uint(5000)];
+    peer.attached_after(&[greeting(), performative(1, BEGIN, &begin, &[])].concat());
+    let attaches: Vec<u8> = (0..300).flat_map(sender).collect();
+    assert_eq!(peer.attached_after(&attaches).len(), 300);
+    peer.expire_tokens();
+    assert_eq!(peer.links.ids().len(), 256);
 }
