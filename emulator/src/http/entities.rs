@@ -294,10 +294,7 @@ pub(crate) fn refused(
                 .filter(|entity| entity.kind != EntityKind::Subscription);
             let declared = others.map(|entity| &entity.path).collect();
             let missing = config::missing_targets(Some(path), targets.into_iter(), &declared);
-            return not_legal(
-                "an entity forwards to another one of its namespace",
-                missing,
-            );
+            return not_legal("the target of forwarding does not exist", missing);
         }
     };
     ApiError::new(status, code, message)

@@ -130,7 +130,7 @@ impl Namespace {
         first_rule: Option<Rule>,
     ) -> Result<Arc<SharedEntity>, AdministerError> {
         self.check_room(kind, path, first_rule.as_ref().map(|rule| &rule.filter))?;
-        self.check_properties(kind, path, &description)?;
+        self.check_properties(kind, path, &description, None)?;
         let rules = match kind {
             EntityKind::Queue | EntityKind::Topic => Vec::new(),
             EntityKind::Subscription => {
@@ -151,10 +151,9 @@ impl Namespace {
         entity: &SharedEntity,
         description: EntityDescription,
     ) -> Result<(), AdministerError> {
-        self.check_properties(entity.kind, &entity.path, &description)?;
-        let fixed = self.read(entity, |before| {
-            before.description().fixed_problems(&description)
-        });
+        let before = self.read(entity, |before| before.description().clone());
+        self.check_properties(entity.kind, &entity.path, &description, Some(&before))?;
+        let fixed = before.fixed_problems(&description);
         if !fixed.is_empty() {
             return Err(AdministerError::Fixed(fixed));
         }
@@ -199,11 +198,13 @@ impl Namespace {
         })
     }
 
+    /// Checks a description; a target that the entity has `before`, and that was deleted since, stays as it is.
     fn check_properties(
         &self,
         kind: EntityKind,
         path: &EntityPath,
         description: &EntityDescription,
+        before: Option<&EntityDescription>,
     ) -> Result<(), AdministerError> {
         let tier = self.config.settings.tier;
         let of_kind = kind.problem(path.as_str(), tier).into_iter();
@@ -211,9 +212,11 @@ impl Namespace {
         if !problems.is_empty() {
             return Err(AdministerError::Properties(problems));
         }
-        let is_missing = |target: &EntityPath| target != path && self.entity(target).is_none();
+        let unchanged: Vec<_> = before.iter().flat_map(|before| before.targets()).collect();
         let targets = description.targets();
-        let missing: Vec<_> = targets.filter(|(_, target)| is_missing(target)).collect();
+        let changed = targets.filter(|target| !unchanged.contains(target));
+        let is_missing = |target: &EntityPath| target != path && self.entity(target).is_none();
+        let missing: Vec<_> = changed.filter(|(_, target)| is_missing(target)).collect();
         match missing.is_empty() {
             true => Ok(()),
             false => Err(AdministerError::Targets(missing)),

@@ -181,13 +181,22 @@ fn forwarding_targets_of_a_queue_must_exist() {
 }
 
 #[test]
-fn a_source_of_a_deleted_target_can_get_another_target() {
+fn a_source_of_a_deleted_target_can_be_changed_and_get_another_target() {
     let bus = Bus::with_queues(&["a", "b", "c"]);
     put(&bus, "a", &json!({"ForwardTo": "b"})).ok();
     bus.http.queue("DELETE", "b", None).ok();
     assert_eq!(
         bus.http.queue("GET", "a", None).ok()["properties"]["ForwardTo"],
         "b"
+    );
+    let unchanged = json!({"Status": "SendDisabled", "ForwardTo": "b"});
+    assert_eq!(put(&bus, "a", &unchanged).status, 200);
+    let elsewhere = json!({"ForwardDeadLetteredMessagesTo": "b"});
+    let refused = put(&bus, "a", &elsewhere);
+    assert_eq!(refused.status, 400);
+    assert_contains(
+        &refused.body["error"]["message"].to_string(),
+        "the target of forwarding does not exist",
     );
     assert_eq!(put(&bus, "a", &json!({"ForwardTo": "c"})).status, 200);
 }
