@@ -54,6 +54,12 @@ impl History {
         true
     }
 
+    /// Returns whether an id is in its window.
+    pub(crate) fn contains(&self, id: &str, now: Timestamp) -> bool {
+        let since = self.since.get(id);
+        since.is_some_and(|&since| since + self.window > now)
+    }
+
     /// Restarts the window of an id whose message will not arrive.
     pub(crate) fn restart(&mut self, id: &str, since: Timestamp) {
         if let Some((id, before)) = self.since.remove_entry(id) {

@@ -340,6 +340,22 @@ fn duplicates_within_one_batch_are_dropped() {
 }
 
 #[test]
+fn a_full_queue_drops_duplicates() {
+    let mut bus = rules()
+        .duplicate_detection(secs(60))
+        .of_one_megabyte()
+        .bus();
+    bus.post(&large("a")).unwrap();
+    bus.post(&large("b")).unwrap();
+    assert_eq!(bus.post(&large("a")), Ok(DROPPED));
+    let both = ["a", "b"].map(large);
+    assert_eq!(bus.post_all(&both), Ok(vec![DROPPED; 2]));
+    bus.post_all(&["a", "c"].map(large)).unwrap_err();
+    bus.advance(secs(60));
+    bus.post(&large("a")).unwrap_err();
+}
+
+#[test]
 fn the_message_ids_of_a_refused_batch_are_not_remembered() {
     let mut bus = rules()
         .duplicate_detection(secs(60))

@@ -179,7 +179,7 @@ impl Entity {
         cx: &mut Context<'_>,
         transfer: Transfer,
     ) -> Result<(), SendError> {
-        self.check_arrival(transfer.message.size())?;
+        self.check_arrival(cx, &transfer.message)?;
         // A rule's action may have changed the session id alone, which matters where there are partitions.
         let key = match self.description.enable_partitioning {
             true => self.partition_key(&transfer.message)?,
@@ -207,13 +207,13 @@ impl Entity {
         Ok(())
     }
 
-    /// Checks whether so many bytes may come from another entity.
-    fn check_arrival(&self, bytes: u64) -> Result<(), SendError> {
-        match self.check_quota(bytes) {
+    /// Checks whether a message may come from another entity.
+    fn check_arrival(&self, cx: &Context<'_>, message: &Message) -> Result<(), SendError> {
+        match self.check_sent(cx, std::slice::from_ref(message)) {
             Err(SendError::Disabled(_))
                 if self.settings.forward_to_disabled == ForwardToDisabled::Deliver =>
             {
-                self.check_size(bytes)
+                self.check_size(message.size())
             }
             checked => checked,
         }

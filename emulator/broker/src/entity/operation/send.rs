@@ -105,7 +105,7 @@ impl Entity {
         message: Message,
     ) -> Result<Option<SequenceNumber>, SendError> {
         self.client_operation(cx, |entity, cx| {
-            entity.check_quota(message.size())?;
+            entity.check_sent(cx, std::slice::from_ref(&message))?;
             entity.check_room(cx)?;
             let key = entity.own_key(&message)?;
             let partition = entity.partition(key.as_deref());
@@ -120,7 +120,7 @@ impl Entity {
         messages: Vec<Message>,
     ) -> Result<Vec<Option<SequenceNumber>>, SendError> {
         self.client_operation(cx, |entity, cx| {
-            entity.check_quota(messages.iter().map(Message::size).sum())?;
+            entity.check_sent(cx, &messages)?;
             entity.check_room(cx)?;
             if messages.iter().any(|message| entity.lacks_session(message)) {
                 return Err(SendError::NoSession);
@@ -131,6 +131,27 @@ impl Entity {
             let messages = messages.into_iter();
             Ok(messages.map(|m| entity.accept(cx, m, partition)).collect())
         })
+    }
+
+    /// Checks whether the entity has room for messages. Duplicates need none: they are dropped.
+    pub(crate) fn check_sent(
+        &self,
+        cx: &Context<'_>,
+        messages: &[Message],
+    ) -> Result<(), SendError> {
+        let checked = self.check_quota(messages.iter().map(Message::size).sum());
+        let (Err(SendError::QuotaExceeded { .. }), Some(history)) = (&checked, &self.history)
+        else {
+            return checked;
+        };
+        let is_new = |message: &&Message| {
+            let id = duplicates::key(message, self.description.enable_partitioning);
+            !history.contains(&id, cx.now)
+        };
+        match messages.iter().filter(is_new).map(Message::size).sum() {
+            0 => Ok(()),
+            bytes => self.check_size(bytes),
+        }
     }
 
     /// Checks whether the entity has room for so many bytes.

@@ -96,7 +96,7 @@ impl Reference {
             message.source = Some(q);
             message.measure();
         }
-        self.check_quota(to, message.size)?;
+        self.check_quota(to, self.needed(to, &message.draft, message.size))?;
         let key = self.key(to, &message.draft)?;
         if self.is_duplicate(to, &message.draft, self.now, false) {
             return Ok(());

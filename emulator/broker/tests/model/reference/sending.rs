@@ -27,8 +27,11 @@ impl Reference {
             return Ok(numbers);
         }
         self.begin(q);
-        let size = parcels.iter().map(|parcel| parcel.payload.len() as u64);
-        self.check_quota(q, size.sum()).map_err(|r| r.text)?;
+        let size = parcels
+            .iter()
+            .map(|parcel| self.needed(q, &parcel.draft, parcel.payload.len() as u64));
+        let size = size.sum();
+        self.check_quota(q, size).map_err(|r| r.text)?;
         for parcel in parcels {
             self.check_session(q, &parcel.draft)?;
         }
@@ -53,7 +56,7 @@ impl Reference {
 
     fn send_one(&mut self, q: usize, parcel: &EncodedMessage) -> Result<u64, String> {
         self.begin(q);
-        let size = parcel.payload.len() as u64;
+        let size = self.needed(q, &parcel.draft, parcel.payload.len() as u64);
         self.check_quota(q, size).map_err(|r| r.text)?;
         self.check_session(q, &parcel.draft)?;
         let key = self.key(q, &parcel.draft).map_err(|r| r.text)?;
@@ -84,7 +87,7 @@ impl Reference {
             let reason = "MessagingEntityDisabledException";
             return Err(Refused { reason, text });
         }
-        if size + bytes > max {
+        if bytes > 0 && size + bytes > max {
             let text = format!(
                 "The maximum entity size has been reached or exceeded for Queue: '{}'. Size of entity in \
                  bytes:{size}, Max entity size in bytes:{max}.",
@@ -186,6 +189,20 @@ impl Reference {
         self.push((q, Active), message);
         self.write(at, (q, Active), number, by_client, what);
         number
+    }
+
+    /// How many bytes of a message must fit: none of a duplicate.
+    pub(crate) fn needed(&self, q: usize, draft: &Draft, bytes: u64) -> u64 {
+        let is_seen = self.queue(q).is_some_and(|queue| {
+            let description = &queue.description;
+            let window = description.duplicate_detection_history_time_window;
+            let id = seen_as(draft, description.enable_partitioning);
+            let mut seen = queue.seen.iter();
+            let is_seen = seen
+                .any(|(other, since)| *other == id && since + window.as_millis() as i64 > self.now);
+            description.requires_duplicate_detection && is_seen
+        });
+        if is_seen { 0 } else { bytes }
     }
 
     /// Whether an id was seen within its window; if not, it is remembered now.
