@@ -49,6 +49,7 @@ pub fn manage(
         destination: None,
         transaction: None,
         store: None,
+        largest_reply: usize::MAX,
         reply_messages: &mut shown,
     }
     .perform();

@@ -113,6 +113,12 @@ impl Account {
         }
     }
 
+    /// Returns the limit in bytes of a connection whose token was accepted, by the largest message of its namespace.
+    pub(crate) fn limit(&self, largest: u64) -> usize {
+        let largest = usize::try_from(largest).unwrap_or(usize::MAX);
+        self.memory.connection.max(largest.saturating_mul(2))
+    }
+
     fn check_limits(
         &self,
         before: usize,
@@ -132,8 +138,7 @@ impl Account {
                 false => Ok(()),
             };
         };
-        let largest = usize::try_from(largest).unwrap_or(usize::MAX);
-        let limit = connection.max(largest.saturating_mul(2));
+        let limit = self.limit(largest);
         if held > limit {
             return Err(Exceeded::Connection { held, limit });
         }

@@ -59,6 +59,12 @@ impl ClientConnection {
         Some(exceeded)
     }
 
+    /// Returns how many bytes of messages a reply may have: half the limit of the connection, so that the largest message fits.
+    pub(crate) fn largest_reply(&self) -> usize {
+        let largest = self.client.tier().max_large_message_size();
+        self.memory.account.limit(largest) / 2
+    }
+
     /// Returns the largest message of the namespace, once the client has an accepted token.
     fn largest_message(&self) -> Option<u64> {
         let is_authenticated =

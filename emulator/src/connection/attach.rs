@@ -376,11 +376,13 @@ impl ClientConnection {
 fn request_link(node: Node, attach: &AttachRequest, destination: Option<EntityPath>) -> Link {
     match attach.role() {
         LinkRole::Sender => Link::Requests(Requests {
+            pair: None,
             node,
             session: attach.session(),
             destination,
         }),
         LinkRole::Receiver => Link::Replies(Replies {
+            pair: None,
             node,
             session: attach.session(),
             name: attach.name().to_owned(),

@@ -10,7 +10,7 @@ use servicebus_broker::{EntityPath, ReceiverId, SubQueue};
 use super::browse::Browser;
 use super::peer::ClientConnection;
 use crate::namespace::{LinkScope, SharedEntity};
-use crate::nodes::{ServiceError, SessionRequest};
+use crate::nodes::{Address, Destination, ServiceError, SessionRequest};
 use crate::router::ConnectionId;
 
 /// Links that are visited in about the time of one event.
@@ -103,6 +103,8 @@ pub(crate) enum Node {
 pub(crate) struct Requests {
     pub(crate) node: Node,
     pub(crate) session: SessionId,
+    /// The link for the replies, which may be gone.
+    pub(crate) pair: Option<LinkId>,
     /// The target to which messages scheduled over it are forwarded when they are due (spec/observed.md 61).
     pub(crate) destination: Option<EntityPath>,
 }
@@ -112,6 +114,8 @@ pub(crate) struct Requests {
 pub(crate) struct Replies {
     pub(crate) node: Node,
     pub(crate) session: SessionId,
+    /// The link of the requests, which may be gone.
+    pub(crate) pair: Option<LinkId>,
     pub(crate) name: String,
     pub(crate) target: Option<String>,
     /// Whether replies are settled, as the client asked (wire.md §2.3).
@@ -128,6 +132,26 @@ impl Link {
             return false;
         };
         matches!(node, Node::Cbs)
+    }
+
+    /// Returns the other link of its pair, if it transports requests or replies.
+    fn pair(&mut self) -> Option<&mut Option<LinkId>> {
+        let (Self::Requests(Requests { pair, .. }) | Self::Replies(Replies { pair, .. })) = self
+        else {
+            return None;
+        };
+        Some(pair)
+    }
+
+    /// Returns whether two links can be a pair: one for the requests of a session to a node, one for the replies.
+    fn pairs_with(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Requests(requests), Self::Replies(replies))
+            | (Self::Replies(replies), Self::Requests(requests)) => {
+                requests.session == replies.session && requests.node.is(&replies.node)
+            }
+            _ => false,
+        }
     }
 }
 
@@ -173,7 +197,8 @@ impl Links {
     }
 
     /// Adds a link, or changes its purpose.
-    pub(crate) fn insert(&mut self, id: LinkId, link: Link) {
+    pub(crate) fn insert(&mut self, id: LinkId, mut link: Link) {
+        self.make_pair(id, &mut link);
         match &link {
             Link::Receiver(receiver) => {
                 self.receivers.insert(receiver.receiver_id, id);
@@ -192,6 +217,36 @@ impl Links {
             | Link::Detached(_) => {}
         }
         self.by_id.insert(id, link);
+    }
+
+    /// Pairs a link to or from a node with the oldest of its session that has no pair: the links of a pair have no more in
+    /// common than their place among those of their session.
+    fn make_pair(&mut self, id: LinkId, link: &mut Link) {
+        if link.pair().is_none() {
+            return;
+        }
+        let is_free = |pair: Option<LinkId>| {
+            let other = pair.and_then(|pair| self.by_id.get(&pair));
+            !matches!(other, Some(Link::Requests(_) | Link::Replies(_)))
+        };
+        let mut all = self.by_id.iter();
+        let found = all.find_map(|(&other, candidate)| {
+            let (Link::Requests(Requests { pair, .. }) | Link::Replies(Replies { pair, .. })) =
+                candidate
+            else {
+                return None;
+            };
+            (link.pairs_with(candidate) && is_free(*pair)).then_some(other)
+        });
+        let Some(other) = found else {
+            return;
+        };
+        let pair = [(Some(link), other), (self.by_id.get_mut(&other), id)];
+        for (link, other) in pair {
+            if let Some(pair) = link.and_then(Link::pair) {
+                *pair = Some(other);
+            }
+        }
     }
 
     pub(crate) fn remove(&mut self, id: LinkId) -> Option<Link> {
@@ -254,6 +309,16 @@ impl Links {
 }
 
 impl Node {
+    /// Returns whether an address is the node's own. That of `$cbs` does not matter: it has one link for replies.
+    pub(crate) fn is_at(&self, address: &str) -> bool {
+        let Self::Management(entity, kind) = self else {
+            return true;
+        };
+        let address = Address::parse(address);
+        let path = EntityPath::of_address(&address.entity);
+        address.destination == Destination::Management(*kind) && path.as_ref() == Some(&entity.path)
+    }
+
     pub(crate) fn is(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Cbs, Self::Cbs) => true,

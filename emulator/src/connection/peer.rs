@@ -48,6 +48,8 @@ pub(crate) struct ClientConnection {
 pub(crate) struct Turn {
     /// Events handled; those that visit all links count more than once.
     pub(crate) handled: usize,
+    /// Bytes of the replies that wait for credit since then.
+    pub(crate) replied: usize,
     /// Whether events were left to the next turn.
     pub(crate) is_interrupted: bool,
     /// Whether a link was answered after its events were handled: it may have got credit before.
@@ -114,7 +116,7 @@ impl ClientConnection {
     /// returns whether the client has sent something since the last turn, read or not.
     pub(crate) fn turn(&mut self, input: &mut BytesMut, is_heard: impl FnOnce() -> bool) {
         let now = self.client.shared.real.elapsed();
-        self.turn.handled = 0;
+        (self.turn.handled, self.turn.replied) = (0, 0);
         // What waits while reading is paused is no silence.
         if self.engine.is_silent(now) && is_heard() {
             self.engine.record_input(now);
@@ -406,8 +408,8 @@ impl ClientConnection {
 
     /// Returns whether the turn handles no more events: others get theirs, or the output has no room for a long reply.
     fn is_full(&mut self) -> bool {
-        self.turn.is_interrupted =
-            self.engine.output_len() >= OUTPUT_FULL || self.turn.handled >= HANDLED_AT_ONCE;
+        let made = self.engine.output_len() + self.turn.replied;
+        self.turn.is_interrupted = made >= OUTPUT_FULL || self.turn.handled >= HANDLED_AT_ONCE;
         self.turn.is_interrupted
     }
 

@@ -43,7 +43,7 @@ impl ClientConnection {
             }
         };
         let reply_to = request.reply_to.as_deref();
-        let Some(reply_link) = self.reply_link(transfer.link, requests, reply_to) else {
+        let Some(reply_link) = self.reply_link(requests, reply_to) else {
             let text = match &request.reply_to {
                 Some(address) => format!(
                     "No receiver for the reply is attached: reply-to is '{}'.",
@@ -82,7 +82,7 @@ impl ClientConnection {
         refusal: &ServiceError,
     ) {
         let request = Request::parse_head(head);
-        let found = self.reply_link(link, requests, request.reply_to.as_deref());
+        let found = self.reply_link(requests, request.reply_to.as_deref());
         let Some(reply_link) = found.filter(|_| request.has_id()) else {
             self.detach_for(link, refusal);
             return;
@@ -160,6 +160,7 @@ impl ClientConnection {
         }
         let (host, receiver_id) = (self.client.host.as_str(), self.client.id.receiver_id(0));
         let (requested_by, browses) = (self.requested_by(request), self.browses(request));
+        let largest_reply = self.largest_reply();
         let mut open = match transaction {
             Some(id) => Some(self.transactions.find(id)?),
             None => None,
@@ -179,6 +180,7 @@ impl ClientConnection {
                 destination: requests.destination.as_ref(),
                 transaction: open.as_mut().map(|open| &mut open.transaction),
                 store: namespace.store(),
+                largest_reply,
                 reply_messages: &mut reply_messages,
             }
             .perform()
@@ -274,43 +276,33 @@ impl ClientConnection {
             return None;
         };
         let request = Request::parse(&transfer.payload).ok()?;
-        self.reply_link(transfer.link, requests, request.reply_to.as_deref())
+        self.reply_link(requests, request.reply_to.as_deref())
     }
 
-    /// Finds the link for a reply to a request on `link`, first match: the link whose target is the reply-to address, the link
-    /// of that name, the receiver on the node that was attached as its pair, another in the same session, any receiver on the
-    /// node (wire.md §10a.10). Python names no target of its own, so that only the pair tells its links apart.
-    fn reply_link(
-        &self,
-        link: LinkId,
-        requests: &Requests,
-        reply_to: Option<&str>,
-    ) -> Option<LinkId> {
-        let candidates = || {
-            self.links.iter().filter_map(|(id, link)| {
-                let Link::Replies(replies) = link else {
-                    return None;
-                };
-                let is_on_node = replies.node.is(&requests.node);
-                is_on_node.then_some((id, replies))
-            })
-        };
-        // The links of a pair have no more in common than their place among those of their session.
-        let is_like = |other: &Link| {
-            matches!(other, Link::Requests(other)
-                if other.session == requests.session && other.node.is(&requests.node))
-        };
-        let earlier = self.links.iter().take_while(|(id, _)| *id < link);
-        let earlier = earlier.filter(|(_, other)| is_like(other)).count();
-        let mut of_session = candidates().filter(|(_, r)| r.session == requests.session);
-        let pair = of_session.nth(earlier).map(|(id, _)| id);
+    /// Finds the link for a reply, first match: the link whose target is the reply-to address, the link of that name (wire.md
+    /// §10a.10). Without an address, or with that of the node, as Python sends it: the link that was attached as the pair of
+    /// the requests' one, and none once that is gone; for requests without a pair another in the same session, any on the node.
+    fn reply_link(&self, requests: &Requests, reply_to: Option<&str>) -> Option<LinkId> {
+        let address = reply_to.filter(|to| !to.is_empty() && !requests.node.is_at(to));
+        let candidates = self.links.iter().filter_map(|(id, link)| {
+            let Link::Replies(replies) = link else {
+                return None;
+            };
+            let is_suitable = match (address, requests.pair) {
+                (Some(address), _) => {
+                    replies.target.as_deref() == Some(address) || replies.name == address
+                }
+                (None, Some(pair)) => id == pair,
+                (None, None) => true,
+            };
+            (is_suitable && replies.node.is(&requests.node)).then_some((id, replies))
+        });
         let rank = |(id, replies): &(LinkId, &Replies)| {
-            let is_addressed = reply_to.is_some() && replies.target.as_deref() == reply_to;
-            let is_named = reply_to == Some(replies.name.as_str());
+            let is_addressed = address.is_some() && replies.target.as_deref() == address;
             let is_in_session = replies.session == requests.session;
-            [is_addressed, is_named, Some(*id) == pair, is_in_session].map(|is| !is)
+            [is_addressed, Some(*id) == requests.pair, is_in_session].map(|is| !is)
         };
-        candidates().min_by_key(rank).map(|(id, _)| id)
+        candidates.min_by_key(rank).map(|(id, _)| id)
     }
 
     /// Sends a reply, or keeps it until there is credit for it.
@@ -320,11 +312,15 @@ impl ClientConnection {
         let Some(Link::Replies(replies)) = self.links.get_mut(link) else {
             return;
         };
+        let size = message.len();
         replies.waiting.push_back(message);
         self.send_waiting(link);
         let Some(Link::Replies(replies)) = self.links.get(link) else {
             return;
         };
+        if !replies.waiting.is_empty() {
+            self.turn.replied += size;
+        }
         let bytes: usize = replies.waiting.iter().map(Vec::len).sum();
         // A single reply may be as large as the message in it.
         let is_more = bytes > WAITING_BYTES && replies.waiting.len() > 1;

@@ -49,6 +49,8 @@ pub(crate) struct Management<'a, 'b> {
     pub(crate) transaction: Option<&'a mut Transaction>,
     /// The data directory, which has the bodies that are not in memory.
     pub(crate) store: Option<&'a NamespaceStore>,
+    /// Maximum bytes of messages that a reply takes from the entity, if it is more than one.
+    pub(crate) largest_reply: usize,
     /// Messages of [the reply](ReplyMessages::reply), which replaces the operation's result.
     pub(crate) reply_messages: &'a mut Option<ReplyMessages>,
 }

@@ -42,6 +42,23 @@ impl Management<'_, '_> {
         Ok(Reply::done())
     }
 
+    /// Refuses to take messages that together exceed what a reply may have: they would be lost with the connection.
+    fn check_reply_size(&self, numbers: &[SequenceNumber]) -> Result<(), ServiceError> {
+        let sizes = numbers.iter().filter_map(|&number| {
+            let found = self.entity.inspect_one(self.kind, number)?;
+            Some(found.message.size())
+        });
+        let (size, limit) = (sizes.sum::<u64>(), self.largest_reply);
+        if numbers.len() < 2 || size <= limit as u64 {
+            return Ok(());
+        }
+        let text = format!(
+            "The messages have {size} bytes; a reply may have {limit}, half of what the connection may hold \
+             (--connection-memory). Receive fewer at a time."
+        );
+        Err(ServiceError::new(Condition::ResourceLimitExceeded, text))
+    }
+
     /// Puts these messages into the reply.
     fn show(
         &mut self,
@@ -72,6 +89,7 @@ impl Management<'_, '_> {
             }
         };
         let session = self.optional_held_session()?;
+        self.check_reply_size(&numbers)?;
         // The receiver of the request, if named, so that its locks end with its link.
         let holder = self.requested_by.unwrap_or(self.receiver_id);
         let received = self.entity.receive_deferred(

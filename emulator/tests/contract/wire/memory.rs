@@ -201,6 +201,65 @@ fn unread_replies_and_deliveries_are_counted_as_memory() {
     held(&bus.http, "little", |held| held < 10_000);
 }
 
+/// Sends five messages of 200,000 bytes to the queue `q`.
+fn fill(peer: &mut Peer) {
+    let sender = peer.sender("q");
+    for _ in 0..5 {
+        peer.send(&sender, &Message::new("large").body(vec![b'x'; 200_000]));
+    }
+}
+
+#[test]
+fn the_memory_limit_applies_while_requests_of_one_turn_are_answered() {
+    let bus = with_limits(8 << 20, 1 << 30);
+    let mut peer = bus.client();
+    fill(&mut peer);
+    let nodes: Vec<_> = (0..10)
+        .map(|n| peer.node_without_credit("q/$management", &format!("never {n}")))
+        .collect();
+    let ask = |node: &Node| {
+        Message::request(
+            text("id"),
+            text(&node.reply_to),
+            peek_from(1, serde_amqp::Value::Int(100)),
+        )
+        .application("operation", text("com.microsoft:peek-message"))
+        .encode()
+    };
+    let requests: Vec<u8> = (0..4)
+        .flat_map(|_| &nodes)
+        .flat_map(|node| peer.transfer_frame(&node.requests, true, &ask(node)))
+        .collect();
+    peer.write(&requests);
+    let refusal = peer.closed();
+    assert_eq!(refusal.condition, TOO_MUCH);
+    let words = refusal.words();
+    assert_contains(words, "the limit is 8388608 (--connection-memory).");
+    let number = words.split(' ').find_map(|word| word.parse::<usize>().ok());
+    let held = number.expect("it says how much");
+    assert!(held < 11 * MIB, "{held}");
+}
+
+#[test]
+fn deferred_messages_above_half_the_memory_limit_stay_in_the_queue() {
+    let bus = with_limits(1 << 20, 1 << 30);
+    let mut peer = bus.client();
+    fill(&mut peer);
+    let node = peer.node("q/$management");
+    let receiver = peer.receiver("q");
+    let held: Vec<_> = (0..5).map(|_| peer.receive_one(&receiver)).collect();
+    for delivery in &held {
+        peer.settle(delivery, deferred());
+    }
+    let mut fetch =
+        |numbers: &[i64]| peer.call(&node, "receive-by-sequence-number", receive_by(numbers, 0));
+    let words = refused_with(&fetch(&[1, 2, 3, 4, 5]), 403, TOO_MUCH);
+    assert_contains(&words, "a reply may have 524288");
+    assert_eq!(received(&fetch(&[1, 2])).len(), 2);
+    assert_eq!(received(&fetch(&[3, 4])).len(), 2);
+    assert_eq!(received(&fetch(&[5])).len(), 1);
+}
+
 #[test]
 fn at_the_process_memory_limit_the_requesting_client_is_closed() {
     let bus = with_limits(64 << 20, 4 << 20);

@@ -112,6 +112,35 @@ fn a_reply_without_an_address_is_routed_to_the_link_attached_with_that_of_the_re
 }
 
 #[test]
+fn a_reply_goes_to_no_other_pair() {
+    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
+    let pairs = ["a", "b"].map(|name| {
+        let requests = Attach::sender("q/$management").named(&format!("{name}-requests"));
+        let requests = peer.attached(&requests);
+        let replies = peer.attached(&replies(name, "q/$management", 0));
+        peer.credit(&replies, 100);
+        (requests, replies)
+    });
+    let [(first, replies_a), (second, replies_b)] = &pairs;
+    let own = || request(text("q/$management"));
+    // To a link that is not there.
+    let refusal = peer.send_in_vain(first, &request(text("elsewhere")).encode());
+    assert_eq!(refusal.condition, "amqp:not-allowed");
+    // Half a pair is gone.
+    peer.detach(replies_b);
+    let refusal = peer.send_in_vain(second, &own().encode());
+    assert_eq!(refusal.condition, "amqp:not-allowed");
+    peer.send(first, &own());
+    assert_eq!(Reply::new(peer.receive(replies_a)).status(), 204);
+    // Another link takes its place, and the other half of the first pair goes.
+    let again = peer.attached(&replies("again", "q/$management", 0));
+    peer.credit(&again, 100);
+    peer.detach(first);
+    peer.send(second, &own());
+    assert_eq!(Reply::new(peer.receive(&again)).status(), 204);
+}
+
+#[test]
 fn a_management_request_without_a_reply_link_is_rejected() {
     let (_bus, mut peer, requests) = Bus::with_queues(&["q", "other"]).with_sender("q/$management");
     let other = peer.node("other/$management");
