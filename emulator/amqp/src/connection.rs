@@ -55,6 +55,8 @@ pub struct Connection {
     /// Bytes of the payloads in `events`.
     pub(crate) unreported: usize,
     pub(crate) outbox: Outbox,
+    /// Whether the peer gives credit before it has the answer to its drain.
+    pub(crate) credits_while_draining: bool,
     /// Flows that the next flush writes.
     pub(crate) pending_flows: Vec<PendingFlow>,
     /// How many more deliveries and links a received frame may visit before the owner's other peers get their turn.
@@ -113,6 +115,7 @@ impl Connection {
             events: VecDeque::new(),
             unreported: 0,
             outbox: Outbox::default(),
+            credits_while_draining: false,
             pending_flows: Vec::new(),
             steps: 0,
             config,

@@ -88,10 +88,8 @@ impl ClientConnection {
     }
 
     pub(crate) fn on_attach(&mut self, link: LinkId, attach: &AttachRequest) {
-        if self.client.shared.options.outcome_delay
-            && client::begins_as_fe2o3(attach.session_windows())
-        {
-            self.outcomes.repeat();
+        if client::begins_as_fe2o3(attach.session_windows()) {
+            self.adapt_to_fe2o3();
         }
         let resolved = match self.client.is_jms {
             true => self.resolve_for_jms(link, attach),
@@ -376,15 +374,15 @@ impl ClientConnection {
 fn request_link(node: Node, attach: &AttachRequest, destination: Option<EntityPath>) -> Link {
     match attach.role() {
         LinkRole::Sender => Link::Requests(Requests {
-            pair: None,
             node,
             session: attach.session(),
+            pair: None,
             destination,
         }),
         LinkRole::Receiver => Link::Replies(Replies {
-            pair: None,
             node,
             session: attach.session(),
+            pair: None,
             name: attach.name().to_owned(),
             target: attach.target_address().map(str::to_owned),
             settled: attach.sender_settle_mode() != SenderSettleMode::Unsettled,

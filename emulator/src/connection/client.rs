@@ -5,8 +5,8 @@
 //!
 //! | library | SASL | `channel-max` | idle time-out | properties | windows of `begin` | needs |
 //! | --- | --- | --- | --- | --- | --- | --- |
-//! | fe2o3-amqp 0.14 under azservicebus | ANONYMOUS | 255 | 30 s | none | 2,048 both | outcomes are repeated |
-//! | fe2o3-amqp since 0.17 (its source) | ANONYMOUS | 255 | none | none | 5,000 both | the same before 0.18.2 |
+//! | fe2o3-amqp 0.14 under azservicebus | ANONYMOUS | 255 | 30 s | none | 2,048 both | outcomes are repeated; credit that crosses the answer to a drain counts |
+//! | fe2o3-amqp since 0.17 (its source) | ANONYMOUS | 255 | none | none | 5,000 both | the same, but outcomes only before 0.18.2 |
 //! | fe2o3-amqp 0.14 under the official Rust client (as it was described: its crate speaks REST here) | ANONYMOUS | 255 | none | none | 2,048 both | the same |
 //! | go-amqp | ANONYMOUS | none | 30 s | `MSGolangClient` | 5,000 both | refused attaches without termini |
 //! | pyamqp | ANONYMOUS | 65,535 | none | `azsdk-python-servicebus` | 65,536 both | |
@@ -311,6 +311,14 @@ pub(crate) fn begins_as_fe2o3(windows: (u32, u32)) -> bool {
 }
 
 impl ClientConnection {
+    /// Adapts the connection to a client whose library was recognised.
+    pub(crate) fn adapt_to_fe2o3(&mut self) {
+        self.engine.allow_credit_while_draining();
+        if self.client.shared.options.outcome_delay {
+            self.outcomes.repeat();
+        }
+    }
+
     /// Refuses JMS 2.0 clients where the namespace does not support them (spec/observed.md 72).
     pub(crate) fn check_jms(&mut self) {
         if self.client.is_jms

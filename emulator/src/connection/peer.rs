@@ -335,8 +335,8 @@ impl ClientConnection {
             self.client.host = without_port(host).to_owned();
             self.client.choose_by_host(host);
         }
-        if self.client.shared.options.outcome_delay && client::opens_as_fe2o3(open) {
-            self.outcomes.repeat();
+        if client::opens_as_fe2o3(open) {
+            self.adapt_to_fe2o3();
         }
         self.client.container_id.clone_from(&open.container_id);
         self.client.product.clone_from(&open.product);
@@ -406,7 +406,8 @@ impl ClientConnection {
         self.turn.is_interrupted || self.engine.has_more()
     }
 
-    /// Returns whether the turn handles no more events: others get theirs, or the output has no room for a long reply.
+    /// Returns whether the turn handles no more events: others get theirs, or the output has no room for a long reply. Replies
+    /// that wait for credit count, since the connection's memory is limited between turns.
     fn is_full(&mut self) -> bool {
         let made = self.engine.output_len() + self.turn.replied;
         self.turn.is_interrupted = made >= OUTPUT_FULL || self.turn.handled >= HANDLED_AT_ONCE;

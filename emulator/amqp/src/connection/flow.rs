@@ -39,7 +39,9 @@ impl Connection {
         }
         let attach_answer = self.config.incoming_credit / 2;
         let is_due = match &mut link.side {
-            Side::Outgoing(outgoing) => apply_receiver_flow(outgoing, &flow),
+            Side::Outgoing(outgoing) => {
+                apply_receiver_flow(outgoing, &flow, self.credits_while_draining)
+            }
             Side::Incoming(incoming) => apply_sender_flow(incoming, &flow, attach_answer),
         };
         announce(&mut self.events, link);
@@ -61,6 +63,14 @@ impl Connection {
             }
         }
         self.pending_flows = pending_flows;
+    }
+
+    /// Counts credit that crosses the answer to a drain from that answer, which AMQP 1.0 §2.6.7 does not allow.
+    ///
+    /// fe2o3-amqp does not wait for the answer to its drain, and does not count its credit as used up when the answer comes:
+    /// its next receive would wait for ever.
+    pub fn allow_credit_while_draining(&mut self) {
+        self.credits_while_draining = true;
     }
 
     /// Reports that no more messages are available on a link. If the peer drains it, its credit is used up without
@@ -177,13 +187,12 @@ pub(crate) fn request_link_flow(pending_flows: &mut Vec<PendingFlow>, link: &mut
 }
 
 /// Applies a receiver's credit; returns whether the flow asks for an answer. The owner answers a drain.
-fn apply_receiver_flow(outgoing: &mut Outgoing, flow: &Flow) -> bool {
+fn apply_receiver_flow(outgoing: &mut Outgoing, flow: &Flow, may_cross: bool) -> bool {
     if let Some(credit) = flow.link_credit {
         // A flow without a count precedes the peer's knowledge of the attach, in which the count was zero.
         let base = flow.delivery_count.unwrap_or(0);
-        // fe2o3-amqp does not wait for the answer to its drain, and does not count its credit as used up when the answer
-        // comes: credit that crosses the answer is counted from here, or its next receive would wait for ever.
-        let crossed = outgoing.drained_credit > 0
+        let crossed = may_cross
+            && outgoing.drained_credit > 0
             && !flow.drain
             && base
                 == outgoing

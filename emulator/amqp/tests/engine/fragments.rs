@@ -126,6 +126,7 @@ fn drained(peer: &mut Peer, link: LinkId) {
 #[test]
 fn credit_crossing_a_drain_answer_counts_from_the_count_after_it() {
     let mut peer = Peer::new();
+    peer.connection.allow_credit_while_draining();
     let link = peer.receiver(1);
     peer.frame(0, FLOW, &drain_flow(0, 0, 1));
     drained(&mut peer, link);
@@ -135,8 +136,19 @@ fn credit_crossing_a_drain_answer_counts_from_the_count_after_it() {
 }
 
 #[test]
+fn credit_crossing_a_drain_answer_is_not_granted_twice() {
+    let mut peer = Peer::new();
+    let link = peer.receiver(10);
+    peer.frame(0, FLOW, &drain_flow(0, 0, 10));
+    drained(&mut peer, link);
+    peer.frame(0, FLOW, &credit_flow(0, 0, 12));
+    assert_eq!(peer.credited(), (2, false));
+}
+
+#[test]
 fn after_a_seen_drain_answer_credit_counts_from_the_peers_count() {
     let mut peer = Peer::new();
+    peer.connection.allow_credit_while_draining();
     let link = peer.receiver(3);
     peer.frame(0, FLOW, &drain_flow(0, 0, 3));
     drained(&mut peer, link);
