@@ -346,6 +346,12 @@ impl Entity {
         store.receivers().asking().chain(awaiting)
     }
 
+    /// Returns whether a receiver is attached to any store, or waits for a session.
+    pub fn has_receivers(&self) -> bool {
+        let is_attached = |store: &MessageStore| !store.receivers().is_empty();
+        self.stores().any(is_attached) || self.receivers(SubQueue::Active).next().is_some()
+    }
+
     /// Returns whether a message of a sub-queue could be delivered at once if a receiver asked for it.
     pub fn has_ready(&self, kind: SubQueue) -> bool {
         let counts = self.counts(kind);

@@ -19,7 +19,7 @@ use super::client::Client;
 use super::links::Link;
 use super::peer::ClientConnection;
 use crate::auth::Claim;
-use crate::namespace::{SharedEntity, SubscriptionRequest};
+use crate::namespace::{SharedEntity, SubscriptionRequest, check_claim};
 use crate::nodes::{Address, Condition, Destination, ServiceError, SessionRequest, no_namespace};
 
 /// Capabilities of a terminus: the kind of node, and the kind of subscription.
@@ -125,10 +125,29 @@ impl ClientConnection {
         // Only the topic in the subscription's path counts.
         self.check_crossing(attach.session(), topic)?;
         let request = self.client.subscription_request(&topic.path, attach)?;
-        let namespace = self.client.namespace.as_ref().ok_or_else(no_namespace)?;
-        let scope = namespace.subscribe(request, self.client.caller.ids())?;
+        let selector = self.client.selector(attach)?;
+        let now = self.client.shared.real.unix_seconds();
+        let Client {
+            namespace,
+            caller,
+            grants,
+            host,
+            ..
+        } = &mut self.client;
+        let namespace = namespace.as_ref().ok_or_else(no_namespace)?;
+        let may_manage = |path: &EntityPath| {
+            let held = namespace.granted(grants, path.as_str(), now);
+            check_claim(held, Claim::Manage, host, path.as_str())
+        };
+        let scope = namespace.subscribe(request, may_manage, caller.ids())?;
         let subscription = Arc::clone(&scope.entity);
-        let receiver = self.open_receiver(&subscription, SubQueue::Active, attach, None);
+        // One that was declared or created by administration may have other rules than the selector.
+        let selects = namespace.read(&subscription, |entity| {
+            let client = entity.description().client.as_ref();
+            client.is_some_and(|client| client.selector.is_some())
+        });
+        let selector = selector.filter(|_| !selects);
+        let receiver = self.open_receiver(&subscription, SubQueue::Active, attach, selector);
         self.links.keep(link, scope);
         Ok(Link::Receiver(receiver))
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use servicebus_broker::filter::{Filter, Rule};
 use servicebus_broker::{
-    ClientAffinity, EntityDescription, EntityId, EntityKind, EntityPath, IdSource, SubQueue,
+    ClientAffinity, Entity, EntityDescription, EntityId, EntityKind, EntityPath, IdSource, SubQueue,
 };
 
 use super::{AdministerError, Namespace, SharedEntity};
@@ -110,20 +110,25 @@ impl Namespace {
     }
 
     /// Returns the subscription that a consumer of a topic asks for; creates it if it is missing, or if an unused one has
-    /// another topic or selector (JMS 2.0, 8.3.3). An error changes nothing.
+    /// another topic or selector (JMS 2.0, 8.3.3). `may_manage` is the client's right to end one of another topic. An error
+    /// changes nothing.
     pub(crate) fn subscribe(
         self: &Arc<Self>,
         request: SubscriptionRequest<'_>,
+        may_manage: impl Fn(&EntityPath) -> Result<(), ServiceError>,
         ids: &mut dyn IdSource,
     ) -> Result<LinkScope, ServiceError> {
         let given = request.entity_name();
         let name = given.unwrap_or_else(|| format!("{:016x}{:016x}$ND", ids.next(), ids.next()));
         let path = request.path(&name)?;
         let _alone = self.administer();
-        let at_any_topic = || self.subscription_named(&name);
+        let elsewhere = || self.client_subscription(&name, &request.affinity.client_id);
         let existing = request
             .name
-            .and_then(|_| self.entity(&path).or_else(at_any_topic));
+            .and_then(|_| self.entity(&path).or_else(elsewhere));
+        if let Some(elsewhere) = existing.as_ref().filter(|own| own.path != path) {
+            may_manage(&elsewhere.path)?;
+        }
         let is_wanted = match &existing {
             Some(existing) => self.is_wanted(existing, &path, &request)?,
             None => false,
@@ -150,11 +155,7 @@ impl Namespace {
     ) -> Result<Arc<SharedEntity>, ServiceError> {
         let _alone = self.administer();
         let entity_name = entity_name(name, client_id, true);
-        let is_its = |entity: &Arc<SharedEntity>| {
-            self.client_of(entity)
-                .is_none_or(|client| *client.client_id == *client_id)
-        };
-        let found = self.subscription_named(&entity_name).filter(is_its);
+        let found = self.client_subscription(&entity_name, client_id);
         let found = found.ok_or_else(|| {
             let text = format!("The client '{client_id}' has no durable subscription '{name}'.");
             ServiceError::new(Condition::NotFound, text)
@@ -183,7 +184,7 @@ impl Namespace {
     ) -> Result<bool, ServiceError> {
         let wanted = &request.affinity;
         let own = self.client_of(existing);
-        let is_used = self.has_consumers(existing);
+        let is_consumed = self.has_jms_consumers(existing);
         if let Some(own) = &own {
             let refused = |why: &str| {
                 let text = format!("The subscription '{}' {why}.", existing.path);
@@ -201,11 +202,11 @@ impl Namespace {
         let selector = own.and_then(|own| own.selector);
         let is_other = existing.path != *path
             || selector.is_some_and(|selector| Some(selector) != wanted.selector);
-        match (is_other, is_used) {
-            (true, true) => Err(in_use(&existing.path)),
-            (true, false) => Ok(false),
-            (false, true) if !wanted.is_shared => Err(in_use(&existing.path)),
-            (false, _) => {
+        match is_other {
+            true if self.has_consumers(existing) => Err(in_use(&existing.path)),
+            true => Ok(false),
+            false if is_consumed && !wanted.is_shared => Err(in_use(&existing.path)),
+            false => {
                 self.check_receiving(existing, SubQueue::Active, &request.host)?;
                 match self.requires_session(existing, SubQueue::Active) {
                     true => Err(ServiceError::requires_session()),
@@ -289,11 +290,13 @@ impl Namespace {
         }
     }
 
-    /// Returns the subscription of this name at any topic.
-    fn subscription_named(&self, name: &str) -> Option<Arc<SharedEntity>> {
+    /// Returns the client's subscription of this name at any topic, not one without a client.
+    fn client_subscription(&self, name: &str, client_id: &str) -> Option<Arc<SharedEntity>> {
         self.entities().into_iter().find(|entity| {
             let own = entity.path.topic();
+            let client = || self.client_of(entity);
             own.is_some_and(|(_, own)| own.eq_ignore_ascii_case(name))
+                && client().is_some_and(|client| *client.client_id == *client_id)
         })
     }
 
@@ -301,8 +304,13 @@ impl Namespace {
         self.read(subscription, |entity| entity.description().client.clone())
     }
 
-    fn has_consumers(&self, subscription: &SharedEntity) -> bool {
+    fn has_jms_consumers(&self, subscription: &SharedEntity) -> bool {
         take(Rank::Inner, || self.jms_consumers.0.lock()).contains_key(&subscription.id)
+    }
+
+    /// Returns whether any client receives from a subscription or its dead-letter queue.
+    fn has_consumers(&self, subscription: &SharedEntity) -> bool {
+        self.has_jms_consumers(subscription) || self.read(subscription, Entity::has_receivers)
     }
 
     fn is_volatile(&self, subscription: &SharedEntity) -> bool {
@@ -403,97 +411,4 @@ fn not_created(kind: EntityKind, path: &EntityPath, error: AdministerError) -> S
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Weak;
-
-    use servicebus_broker::Tier;
-
-    use super::*;
-    use crate::clock::tests::put_by_hand;
-    use crate::config::{NamespaceConfig, TopicConfig};
-    use crate::failures::Failures;
-    use crate::namespace::Ids;
-
-    const MANY: usize = 10_000;
-
-    /// A premium namespace with the topic `t`.
-    fn namespace() -> Arc<Namespace> {
-        let mut config = NamespaceConfig::new("one");
-        config.settings.tier = Tier::Premium;
-        config.topics.push(TopicConfig {
-            path: "t".parse().expect("it is legal"),
-            description: EntityDescription::default(),
-            subscriptions: Vec::new(),
-        });
-        let (_, real) = put_by_hand();
-        Arc::new(Namespace::new(
-            config,
-            real,
-            Some(1),
-            false,
-            Failures::default(),
-        ))
-    }
-
-    fn topic(namespace: &Namespace) -> Arc<SharedEntity> {
-        let topic = namespace.entity(&"t".parse().expect("it is legal"));
-        topic.expect("it is there")
-    }
-
-    fn subscribe(namespace: &Arc<Namespace>, name: Option<&str>, ids: &mut Ids) -> LinkScope {
-        let request = SubscriptionRequest {
-            topic: &topic(namespace).path,
-            name,
-            affinity: ClientAffinity {
-                client_id: "c".into(),
-                is_durable: false,
-                is_shared: name.is_some(),
-                selector: Some("".into()),
-            },
-            filter: Filter::True,
-            idle: None,
-            may_manage: Ok(()),
-            host: "localhost".to_owned(),
-        };
-        namespace.subscribe(request, ids).expect("it is made")
-    }
-
-    /// Returns the sizes of the state that is kept for deleted entities, apart from the names that timelines show.
-    fn kept(namespace: &Namespace, gone: &[Weak<SharedEntity>]) -> (usize, usize, usize) {
-        let alive = gone.iter().filter(|entity| entity.upgrade().is_some());
-        let consumed = namespace.jms_consumers.0.lock().len();
-        (alive.count(), consumed, namespace.count_entities())
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn ten_thousand_deleted_temporary_queues_leave_no_memory() {
-        let (namespace, mut ids) = (namespace(), Ids::new(Some(1), 1));
-        let mut gone = Vec::new();
-        for _ in 0..MANY {
-            let scope = namespace.create_temporary(EntityKind::Queue, &mut ids);
-            let is_marked = |scope: &LinkScope| scope.entity.is_temporary();
-            assert!(scope.as_ref().is_ok_and(is_marked));
-            gone.push(Arc::downgrade(&scope.expect("there is room").entity));
-        }
-        assert_eq!(kept(&namespace, &gone), (0, 0, 1));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn ten_thousand_deleted_volatile_subscriptions_leave_no_memory() {
-        let (namespace, mut ids) = (namespace(), Ids::new(Some(1), 1));
-        let mut gone = Vec::new();
-        for number in 0..MANY {
-            let name = (number % 2 == 0).then_some("s");
-            let first = subscribe(&namespace, name, &mut ids);
-            let second = name.map(|_| subscribe(&namespace, name, &mut ids));
-            gone.push(Arc::downgrade(&first.entity));
-            drop(first);
-            let is_there = gone[number]
-                .upgrade()
-                .is_some_and(|entity| !entity.is_deleted());
-            assert_eq!(is_there, second.is_some(), "with its last consumer");
-        }
-        assert_eq!(kept(&namespace, &gone), (0, 0, 1));
-        assert!(namespace.subscriptions(&topic(&namespace)).is_empty());
-    }
-}
+mod tests;

@@ -239,6 +239,10 @@ impl Receivers {
         waiting.find(|other| *other != id && takes_all(other))
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
     /// Returns whether this receiver is attached.
     pub(crate) fn knows(&self, id: ReceiverId) -> bool {
         self.table.contains_key(&id)

@@ -257,3 +257,82 @@ fn a_refused_attach_leaves_jms_subscriptions_unchanged() {
     again.refused(&Attach::subscriber("s|volatile1", "t", false, &["shared"]));
     admin.get(path).expect(200);
 }
+
+#[test]
+fn a_subscription_of_another_topic_is_replaced_only_with_the_right_to_manage_it() {
+    let bus = bus();
+    let mut owner = bus.jms("c");
+    let own = owner.attached(&Attach::subscriber("a", "t", true, &[]));
+    owner.leave(&own);
+    owner.attached(&Attach::producer("u", "topic"));
+    bus.client().send_to("t", &Message::new("kept"));
+    let mut other = Peer::open(bus.amqp, &Open::jms("c", &[]));
+    let token = root_token("sb://localhost/u");
+    assert_eq!(
+        other.put_token("sb://localhost/u", &token).cbs_status(),
+        202
+    );
+    let refusal = other.refused(&Attach::subscriber("a", "u", true, &[]));
+    assert_eq!(refusal.condition, "amqp:unauthorized-access");
+    assert_contains(&refusal.text, "'Manage' claim(s) are required");
+    assert_eq!(bus.subscriptions_of("u"), [""; 0]);
+    let own = owner.attached(&Attach::subscriber("a", "t", true, &[]));
+    assert_eq!(owner.drain_ids(&own, 10), ["kept"]);
+}
+
+#[test]
+fn a_subscription_without_a_jms_client_is_not_replaced_by_one_of_another_topic() {
+    let (bus, admin) = bus().with_admin();
+    let mut peer = bus.jms("c");
+    peer.attached(&Attach::producer("u", "topic"));
+    let path = "/u/Subscriptions/all$$D?api-version=2021-05";
+    admin.create(path, &subscription(""));
+    let shared = ["shared", "global"];
+    let unsubscriber = Attach::unsubscriber("all|global", &shared);
+    assert_eq!(peer.refused(&unsubscriber).condition, "amqp:not-found");
+    let own = peer.attached(&Attach::subscriber("all|global", "t", true, &shared));
+    peer.leave(&own);
+    let ended = peer.attached(&unsubscriber);
+    peer.detach(&ended);
+    assert_eq!(bus.subscriptions_of("t"), [""; 0]);
+    assert_eq!(bus.subscriptions_of("u"), ["all$$D"]);
+}
+
+#[test]
+fn the_selector_of_a_consumer_applies_to_a_subscription_created_by_administration() {
+    let (bus, admin) = bus().with_admin();
+    let client = "<IsClientAffine>true</IsClientAffine><ClientAffineProperties><ClientId>c</ClientId>\
+        <IsDurable>true</IsDurable><IsShared>false</IsShared></ClientAffineProperties>";
+    for (name, properties) in [("a", client), ("b", "")] {
+        let path = format!("/t/Subscriptions/{name}$c$D?api-version=2021-05");
+        admin.create(&path, &subscription(properties));
+        for (id, number) in [("low", 1), ("high", 7)] {
+            let message = Message::new(id).application("n", long(number));
+            bus.client().send_to("t", &message);
+        }
+        let mut peer = bus.jms("c");
+        let attach = Attach::subscriber(name, "t", true, &[]).selecting("n > 5");
+        let own = peer.attached(&attach);
+        assert_eq!(peer.drain_ids(&own, 10), ["high"], "{name}");
+    }
+}
+
+#[test]
+fn a_subscription_from_which_another_client_receives_is_not_deleted() {
+    let bus = bus();
+    let mut peer = bus.jms("c");
+    let own = peer.attached(&Attach::subscriber("a", "t", true, &[]));
+    peer.leave(&own);
+    let mut plain = bus.client();
+    let receiver = plain.receiver("t/Subscriptions/a$c$D");
+    let other_selector = Attach::subscriber("a", "t", true, &[]).selecting("n = 1");
+    for attach in [&Attach::unsubscriber("a", &[]), &other_selector] {
+        assert_eq!(peer.refused(attach).condition, LOCKED, "{attach:?}");
+    }
+    plain.detach(&receiver);
+    let own = peer.attached(&other_selector);
+    peer.leave(&own);
+    let ended = peer.attached(&Attach::unsubscriber("a", &[]));
+    peer.detach(&ended);
+    assert_eq!(bus.subscriptions_of("t"), [""; 0]);
+}
