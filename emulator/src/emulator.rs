@@ -281,6 +281,7 @@ fn share(
         place,
         (store, prunes),
         traces,
+        &options.config.namespaces,
     );
     Ok(Shared {
         options: switches,
@@ -333,9 +334,10 @@ fn open_stored_namespaces(control: &Control, shared: &Shared) -> Result<(), Star
             continue;
         }
         let (name, tier) = (&kept.name, shared.options.tier);
-        let read = NamespaceConfig::parse_as(name, &kept.text, tier, &|_| false);
+        let is_taken = |key: &str| namespaces.key_owner(key, name).is_some();
+        let read = NamespaceConfig::parse_as(name, &kept.text, tier, &is_taken);
         let created = control.open_stored(read.map_err(|error| damaged(error.to_string()))?);
-        created.map_err(only_stored)?;
+        created.map_err(|error| only_stored(error, name, store.path()))?;
     }
     let orphans = store.remove_orphans();
     orphans.map_err(|error| damaged(error.to_string()))?;
@@ -349,16 +351,21 @@ fn open_stored_namespaces(control: &Control, shared: &Shared) -> Result<(), Star
     })
 }
 
-/// Adds to a conflict of namespaces that this one is stored and not declared, so that the configuration does not show it.
-fn only_stored(error: StartError) -> StartError {
-    let StartError::Namespace { namespace, reason } = error else {
-        return error;
+/// Adds to an error for a namespace that it is stored and not declared, so that the configuration does not show it.
+fn only_stored(error: StartError, namespace: &str, file: &Path) -> StartError {
+    let reason = match error {
+        StartError::Namespace { reason, .. } => reason,
+        StartError::Host { .. } | StartError::Listen { .. } => error.to_string(),
+        StartError::Tls(_) | StartError::Config(_) | StartError::Data(_) => return error,
     };
     let reason = format!(
-        "{reason}. The configuration does not declare {namespace:?}, it is in the data directory: start with --prune to remove \
-         it with everything else that is not declared, or use distinct key names and addresses"
+        "{reason}. The configuration does not declare {namespace:?}, it is in the data directory, in {file:?}: start with --prune \
+         to remove it with everything else that is not declared, or change what the configuration declares"
     );
-    StartError::Namespace { namespace, reason }
+    StartError::Namespace {
+        namespace: namespace.to_owned(),
+        reason,
+    }
 }
 
 /// Returns the access rules of the control API; logs a warning where clients beyond the loopback can reach it.

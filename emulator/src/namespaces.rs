@@ -49,6 +49,9 @@ pub(crate) struct Namespaces {
     pub(crate) store: Option<Arc<Store>>,
     /// Whether stored namespaces and entities that are not declared are removed.
     pub(crate) prunes: bool,
+    /// The declared namespaces, without entities, if others are kept in a data directory: those must not take the key names and
+    /// addresses of a declared one that was removed, because the next start creates it.
+    pub(crate) declared: Vec<NamespaceConfig>,
     pub(crate) traces: Traces,
 }
 
@@ -88,8 +91,12 @@ impl Namespaces {
         place: ServerAddress,
         (store, prunes): (Option<Arc<Store>>, bool),
         traces: Traces,
+        declared: &[NamespaceConfig],
     ) -> Self {
+        let are_kept = store.is_some() && !prunes;
+        let declared = declared.iter().filter(|_| are_kept);
         Self {
+            declared: declared.map(NamespaceConfig::without_entities).collect(),
             served: RwLock::default(),
             creating: Arc::default(),
             real,

@@ -126,7 +126,7 @@ impl Call<'_> {
         }
         let namespaces = &self.shared.namespaces;
         let creation = namespaces.begin(namespaces.permit().await);
-        let config = NamespaceConfig::parse_as(name, "", tier, &|key| creation.has_key(key));
+        let config = NamespaceConfig::parse_as(name, "", tier, &|key| creation.has_key(key, name));
         let config =
             config.map_err(|error| Refusal::bad_request("BadRequest", error.to_string()))?;
         let created = creation.finish(config, |_| Ok(None));

@@ -90,8 +90,9 @@ fn declare(
     let name = name.unwrap_or_else(|| creation.test_name());
     creation.check_name(&name)?;
     let tier = control.shared.options.tier;
-    let declared = NamespaceConfig::parse_as(&name, &body, tier, &|key| creation.has_key(key))
-        .map_err(ApiError::of_topology)?;
+    let declared =
+        NamespaceConfig::parse_as(&name, &body, tier, &|key| creation.has_key(key, &name))
+            .map_err(ApiError::of_topology)?;
     Ok(creation.finish(declared, |address| control.listen(address))?)
 }
 

@@ -23,15 +23,16 @@ pub(crate) enum CreateError {
     #[error("the namespace {0:?} already exists; remove it first")]
     Name(String),
     #[error(
-        "the key name {name:?} belongs to the namespace {owner:?}: a key name chooses the namespace"
+        "the key name {name:?} belongs to the namespace {owner}: a key name chooses the namespace"
     )]
     Key {
         name: String,
         /// The index of the key.
         index: usize,
+        /// The name of the namespace, and more about it.
         owner: String,
     },
-    #[error("the address {address} belongs to the namespace {owner:?}")]
+    #[error("the address {address} belongs to the namespace {owner}")]
     Address { address: Address, owner: String },
     #[error("the limit of {MAX_NAMESPACES} namespaces is reached")]
     TooMany,
@@ -110,9 +111,9 @@ impl Creation<'_> {
         }
     }
 
-    /// Returns whether a key of this name selects another namespace.
-    pub(crate) fn has_key(&self, name: &str) -> bool {
-        self.namespaces.served().keys.contains_key(name)
+    /// Returns whether a key of this name selects another namespace than `namespace`.
+    pub(crate) fn has_key(&self, name: &str, namespace: &str) -> bool {
+        self.namespaces.key_owner(name, namespace).is_some()
     }
 
     /// Returns a name that no namespace of this process has had: names of this form are used in ascending order.
@@ -191,33 +192,65 @@ impl Creation<'_> {
     }
 
     fn check_free(&self, config: &NamespaceConfig) -> Result<(), CreateError> {
-        let served = self.namespaces.served();
-        let owner = |number: &u64| {
-            let entry = served.all.get(number);
-            entry.map_or_else(String::new, |entry| entry.info.name.clone())
-        };
         for (index, key) in config.keys.iter().enumerate() {
-            if let Some(number) = served.keys.get(&key.name) {
+            if let Some(owner) = self.namespaces.key_owner(&key.name, &config.name) {
                 return Err(CreateError::Key {
                     name: key.name.clone(),
                     index,
-                    owner: owner(number),
+                    owner,
                 });
             }
         }
         let address = config.address.as_ref();
-        let taken = address.and_then(|address| Some((address, served.owner(address)?)));
+        let taken = address.and_then(|own| {
+            let owner = self.namespaces.address_owner(own, &config.name)?;
+            Some((own.clone(), owner))
+        });
         match taken {
             None => Ok(()),
-            Some((address, number)) => Err(CreateError::Address {
-                address: address.clone(),
-                owner: owner(number),
-            }),
+            Some((address, owner)) => Err(CreateError::Address { address, owner }),
         }
     }
 }
 
+impl Namespaces {
+    /// Returns the namespace other than `namespace` that a key name belongs to, as a text.
+    pub(crate) fn key_owner(&self, key: &str, namespace: &str) -> Option<String> {
+        let has = |own: &NamespaceConfig| own.keys.iter().any(|own| own.name == key);
+        let served = self.served();
+        served
+            .describe(served.keys.get(key))
+            .or_else(|| self.declared_owner(namespace, has))
+    }
+
+    fn address_owner(&self, address: &Address, namespace: &str) -> Option<String> {
+        let has = |own: &NamespaceConfig| own.address.as_ref() == Some(address);
+        let served = self.served();
+        served
+            .describe(served.owner(address))
+            .or_else(|| self.declared_owner(namespace, has))
+    }
+
+    fn declared_owner(
+        &self,
+        namespace: &str,
+        has: impl Fn(&NamespaceConfig) -> bool,
+    ) -> Option<String> {
+        let mut others = self.declared.iter();
+        let owner = others.find(|own| !own.name.eq_ignore_ascii_case(namespace) && has(own))?;
+        Some(format!(
+            "{:?}, which the configuration declares and the next start creates",
+            owner.name
+        ))
+    }
+}
+
 impl Served {
+    fn describe(&self, number: Option<&u64>) -> Option<String> {
+        let entry = self.all.get(number?);
+        Some(entry.map_or_else(String::new, |entry| format!("{:?}", entry.info.name)))
+    }
+
     fn insert(&mut self, entry: Entry) {
         self.made += 1;
         let number = self.made;

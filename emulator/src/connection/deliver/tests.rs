@@ -75,7 +75,15 @@ fn shared() -> Arc<Shared> {
     };
     let place = ServerAddress::new("localhost", endpoints);
     let traces = Traces::default();
-    let namespaces = Namespaces::new(real.clone(), Some(1), false, place, (None, false), traces);
+    let namespaces = Namespaces::new(
+        real.clone(),
+        Some(1),
+        false,
+        place,
+        (None, false),
+        traces,
+        &[],
+    );
     Arc::new(Shared {
         options,
         real,

@@ -158,7 +158,7 @@ async fn make(
         // Not stored: its exploration ends with the process, and a later one of the same number has a run of the same name.
         let creation = control.shared.namespaces.begin(permit).unstored();
         let tier = control.shared.options.tier;
-        let is_taken = |key: &str| creation.has_key(key);
+        let is_taken = |key: &str| creation.has_key(key, &name);
         let parsed = NamespaceConfig::parse_as(&name, &topology, tier, &is_taken);
         let mut config = parsed.map_err(|error| error.to_string())?;
         config.keys.extend(keys);

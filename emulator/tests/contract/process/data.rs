@@ -49,6 +49,13 @@ impl DataDirectory for Directory {
     }
 }
 
+const NAMESPACES: &str = "/$emulator/v1/namespaces";
+
+/// A file with one namespace and its `Emulator` block.
+fn namespace(name: &str, emulator: &Json) -> String {
+    json!({"UserConfig": {"Namespaces": [{"Name": name, "Emulator": emulator}]}}).to_string()
+}
+
 /// Kills a process, the closest to a power failure that a process allows.
 pub(super) fn kill(process: Process) {
     assert_eq!(process.ended_by("KILL").code, None);
@@ -321,16 +328,20 @@ fn a_stored_entity_that_a_lower_tier_does_not_allow_is_reported_or_changed() {
 #[test]
 fn a_stored_namespace_that_conflicts_with_a_declared_one_is_named_as_stored() {
     let directory = Directory::unused();
-    let process = directory.start();
-    process.client().send_to("queue.1", &Message::new("a"));
-    kill(process);
-    let declared = json!({"UserConfig": {"Namespaces": [{"Name": "orders"}]}});
-    let file = TemporaryFile::new(&declared.to_string());
+    let with_key = |name| {
+        TemporaryFile::new(&namespace(
+            name,
+            &json!({"Keys": [{"Name": "mine", "Key": "k"}]}),
+        ))
+    };
+    let process = directory.start_with(&with_key("sbemulatorns"));
+    assert_eq!(process.ended_by("TERM").code, Some(0));
+    let file = with_key("orders");
     let text = directory.refusal(Some(&file));
     assert_contains(&text, r#"belongs to the namespace "orders""#);
     assert_contains(
         &text,
-        r#"The configuration does not declare "sbemulatorns", it is in the data directory"#,
+        r#"The configuration does not declare "sbemulatorns", it is in the data directory, in ""#,
     );
     let arguments = [
         "--data",
@@ -340,6 +351,52 @@ fn a_stored_namespace_that_conflicts_with_a_declared_one_is_named_as_stored() {
         "--prune",
     ];
     Process::start(&arguments);
+}
+
+#[test]
+fn a_stored_namespace_gets_another_default_key_where_its_own_is_taken() {
+    let directory = Directory::unused();
+    let process = directory.start();
+    process.client().send_to("queue.1", &Message::new("a"));
+    kill(process);
+    let file = TemporaryFile::new(&namespace("orders", &json!({})));
+    let process = directory.start_with(&file);
+    let all = process.http().get(NAMESPACES).ok();
+    let names = [&all[0]["name"], &all[1]["name"]];
+    assert_eq!(names, ["orders", "sbemulatorns"]);
+    let string = all[1]["connection_string"].as_str();
+    let key = "SharedAccessKeyName=RootManageSharedAccessKey-sbemulatorns;";
+    assert_contains(string.expect("a text"), key);
+    let path = format!("{NAMESPACES}/sbemulatorns/messages?entity=queue.1");
+    let held = process.http().get(&path).ok();
+    assert_eq!(held["messages"].as_array().map(Vec::len), Some(1), "{held}");
+}
+
+#[test]
+fn a_declared_namespace_that_is_removed_keeps_its_selectors_for_the_next_start() {
+    let directory = Directory::unused();
+    let emulator = json!({"Keys": [{"Name": "mine", "Key": "k"}], "Address": "one.example"});
+    let file = TemporaryFile::new(&namespace("one", &emulator));
+    let process = directory.start_with(&file);
+    let put = |name: &str, emulator: &Json| {
+        let path = format!("{NAMESPACES}/{name}");
+        let body = namespace(name, emulator);
+        process.http().request("PUT", &path, Some(&body))
+    };
+    assert_eq!(put("second", &json!({})).status, 201);
+    let path = format!("{NAMESPACES}/one");
+    assert_eq!(process.http().delete(&path).status, 204);
+    for taken in ["Keys", "Address"] {
+        let refused = put("third", &json!({taken: emulator[taken]}));
+        let text = r#"belongs to the namespace "one", which the configuration declares"#;
+        assert_contains(refused.error_with(409, "conflict"), text);
+    }
+    assert_eq!(put("third", &json!({})).status, 201);
+    kill(process);
+    let all = directory.start_with(&file).http().get(NAMESPACES).ok();
+    let names = all.as_array().expect("a list").iter();
+    let names = Vec::from_iter(names.map(|own| own["name"].clone()));
+    assert_eq!(names, ["one", "second", "third"]);
 }
 
 #[test]

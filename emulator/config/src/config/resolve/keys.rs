@@ -1,7 +1,7 @@
 //! Validates the keys of a namespace.
 //!
 //! The key name may select the namespace of a connection, so key names are unique within a process. A namespace without keys
-//! gets the default key, under another name if that is taken.
+//! gets the default key, under another name if that is taken; so does one that declares this key, as exports do.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -44,6 +44,14 @@ pub(crate) fn key_name(wanted: &str, namespace: &str, is_taken: impl Fn(&str) ->
         .chain(others)
         .filter(|name| !is_taken(name));
     free.next().unwrap_or_default()
+}
+
+/// Returns whether [`generate_key`] could have returned a key, for any namespace.
+fn is_default(key: &Key) -> bool {
+    let ending = key.name.strip_prefix(WELL_KNOWN_KEY_NAME);
+    ending.is_some_and(|ending| ending.is_empty() || ending.starts_with('-'))
+        && key.key == WELL_KNOWN_KEY
+        && key.claims == Claims::ALL
 }
 
 impl<'a> KeyNames<'a> {
@@ -94,10 +102,14 @@ impl<'a> KeyNames<'a> {
                 None,
             );
         }
-        blocks
-            .into_iter()
-            .filter_map(|block| key(report, block))
-            .collect()
+        let keys = blocks.into_iter().filter_map(|block| key(report, block));
+        let keys = Vec::from_iter(keys);
+        match &keys[..] {
+            [only] if is_default(only) && (self.is_taken)(&only.name) => {
+                vec![self.made_up(namespace)]
+            }
+            _ => keys,
+        }
     }
 
     fn made_up(&mut self, namespace: &str) -> Key {

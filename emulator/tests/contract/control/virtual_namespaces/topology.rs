@@ -172,3 +172,13 @@ fn a_topology_request_cannot_name_files() {
         "{answers:?}"
     );
 }
+
+#[test]
+fn an_export_is_declared_under_another_name_beside_its_original() {
+    let bus = Bus::with_queues(&["q"]);
+    let exported = bus.http.get("~/topology").ok();
+    let copy = Made::of(&put(&bus, "copy", &exported.to_string()).body);
+    assert_eq!(copy.key().name, "RootManageSharedAccessKey-copy");
+    let copy = bus.http.get(&path("copy/queues/q"));
+    assert_eq!(copy.status, 200, "{copy:?}");
+}
