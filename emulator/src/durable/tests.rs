@@ -3,6 +3,7 @@ mod crash;
 mod stored_namespaces;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use parking_lot::{Condvar, Mutex};
 use servicebus_broker::filter::{Filter, Rule, SqlFilter};
@@ -169,13 +170,24 @@ impl Process {
     }
 
     fn open(stored: &Arc<Mutex<Stored>>, config: NamespaceConfig, contents: Contents) -> Self {
+        Self::open_at(stored, config, contents, 0)
+    }
+
+    /// Starts where the wall clock is so many milliseconds ahead.
+    fn open_at(
+        stored: &Arc<Mutex<Stored>>,
+        config: NamespaceConfig,
+        contents: Contents,
+        ahead: i64,
+    ) -> Self {
         let gate = Arc::<Gate>::default();
         let disk = Memory {
             stored: Arc::clone(stored),
             gate: Arc::clone(&gate),
         };
         let store = Store::open(Box::new(disk), "rows".into()).expect("it can be read");
-        let (_, real) = put_by_hand();
+        let (put, real) = put_by_hand();
+        put.store(ahead, Ordering::Relaxed);
         let failures = Failures::default();
         let own = (store.namespace("one"), contents);
         let namespace = Namespace::open_stored(config, real, Some(1), false, failures.clone(), own);

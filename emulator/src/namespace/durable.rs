@@ -2,10 +2,12 @@
 //!
 //! Entities that are declared and not stored are created; stored ones with other properties are updated as an administrator would
 //! update them; stored ones that are not declared stay. A stored subscription keeps its stored rules, unless its declaration has
-//! rules: clients change rules, and a configuration without rules does not undo that.
+//! rules other than the default one: clients change rules, and a configuration without rules does not undo that.
 //!
 //! Of a namespace that only the directory has, no entity is created at the start, because clients may have deleted it; a reset
 //! restores those that it was declared with.
+
+use std::sync::Arc;
 
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
@@ -273,6 +275,7 @@ impl Namespace {
                 let rules: Vec<Rule> = subscription.rules_at(self.clock.now()).collect();
                 let description = &subscription.description;
                 self.apply_entity(EntityKind::Subscription, &path, description, &rules)?;
+                self.apply_rules(&path, &rules, prunes);
             }
         }
         Ok(())
@@ -314,38 +317,58 @@ impl Namespace {
         }
         if stored != declared {
             tracing::info!(namespace = self.name(), entity = %path, "was changed to the declared settings");
+            // What became due before the start follows the stored settings.
+            while self.expire(&entity) > 0 {}
             self.update(&entity, declared);
         }
-        self.apply_rules(path, rules);
         Ok(())
     }
 
-    /// Adds declared rules that are missing and replaces those that differ, unless only the default rule is declared.
-    fn apply_rules(&self, path: &EntityPath, rules: &[Rule]) {
-        let is_default = |rule: &Rule| *rule == Rule::default_rule(rule.created_at);
+    /// Adds declared rules that are missing and replaces those that differ, unless only the default rule is declared. Removes
+    /// an undeclared default rule, with which the others would not filter; and with `prunes` all undeclared rules.
+    fn apply_rules(&self, path: &EntityPath, rules: &[Rule], prunes: bool) {
         let topic = path.topic().and_then(|(topic, _)| self.entity(&topic));
         let Some(topic) = topic.filter(|_| !rules.iter().all(is_default)) else {
             return;
         };
-        for rule in rules {
-            let stored = self.read(&topic, |topic| {
-                let mut all = topic.rules_of(path);
-                all.find(|stored| stored.name.eq_ignore_ascii_case(&rule.name))
-                    .map(|stored| (**stored).clone())
-            });
-            let change = match stored {
-                None => RuleChange::Add(rule.clone()),
-                Some(stored) if is_same(&stored, rule) => continue,
-                Some(_) => RuleChange::Replace(rule.clone()),
-            };
-            tracing::info!(namespace = self.name(), subscription = %path, rule = &*rule.name, "was changed to the declared settings");
+        let stored: Vec<Arc<Rule>> =
+            self.read(&topic, |topic| topic.rules_of(path).cloned().collect());
+        let (namespace, subscription) = (self.name(), path);
+        let change = |change| {
             let changed =
                 self.operate_as_broker(&topic, |topic, cx| topic.change_rule(cx, path, change));
             if let Err(error) = changed {
-                tracing::warn!(namespace = self.name(), subscription = %path, %error, "cannot create a declared rule");
+                tracing::warn!(namespace, %subscription, %error, "cannot change a rule to the declared settings");
+            }
+        };
+        let has = |rules: &[Rule], name: &str| {
+            rules.iter().any(|own| own.name.eq_ignore_ascii_case(name))
+        };
+        for other in stored.iter().filter(|own| !has(rules, &own.name)) {
+            let rule = &*other.name;
+            if prunes || is_default(other) {
+                tracing::info!(namespace, %subscription, rule, "is not declared and was removed");
+                change(RuleChange::Remove(rule.to_owned()));
+            } else {
+                tracing::warn!(namespace, %subscription, rule, "is not declared and stays; --prune removes it");
             }
         }
+        for rule in rules {
+            let mut all = stored.iter();
+            let stored = all.find(|stored| stored.name.eq_ignore_ascii_case(&rule.name));
+            let changed = match stored {
+                None => RuleChange::Add(rule.clone()),
+                Some(stored) if is_same(stored, rule) => continue,
+                Some(_) => RuleChange::Replace(rule.clone()),
+            };
+            tracing::info!(namespace, %subscription, rule = &*rule.name, "was changed to the declared settings");
+            change(changed);
+        }
     }
+}
+
+fn is_default(rule: &Rule) -> bool {
+    *rule == Rule::default_rule(rule.created_at)
 }
 
 fn is_same(stored: &Rule, declared: &Rule) -> bool {

@@ -1,6 +1,8 @@
 //! Namespaces in a data directory: which entities a reset restores, what a kill leaves of their creation and removal, and whether
 //! their clocks step automatically.
 
+use std::time::Duration;
+
 use super::*;
 
 type StoredRows = BTreeMap<Vec<u8>, Bytes>;
@@ -158,4 +160,32 @@ async fn an_automatic_clock_is_automatic_after_a_restart_until_it_is_frozen() {
     process.flush().await;
     drop(process);
     assert_eq!(state(&Process::start(&stored)), (true, false));
+}
+
+#[tokio::test]
+async fn messages_that_are_due_at_a_start_expire_by_the_stored_settings() {
+    // More than one operation expires.
+    const MANY: usize = 10_000;
+    let stored = Arc::default();
+    let start = |dead_letters: bool, ahead: i64| {
+        let queue = EntityDescription {
+            default_message_time_to_live: Some(Duration::from_secs(3600)),
+            dead_lettering_on_message_expiration: dead_letters,
+            ..EntityDescription::default()
+        };
+        let config = NamespaceConfig {
+            queues: vec![(path("q"), queue)],
+            ..NamespaceConfig::new("one")
+        };
+        Process::open_at(&stored, config, Contents::Declared { prunes: false }, ahead)
+    };
+    let process = start(true, 0);
+    for _ in 0..MANY {
+        process.send("q");
+    }
+    process.flush().await;
+    drop(process);
+    let process = start(false, 7_200_000);
+    let dead = process.at("q", |entity, _| entity.counts(SubQueue::DeadLetter).active);
+    assert_eq!(dead, MANY);
 }

@@ -400,6 +400,32 @@ fn a_declared_namespace_that_is_removed_keeps_its_selectors_for_the_next_start()
 }
 
 #[test]
+fn an_undeclared_default_rule_is_removed_and_other_rules_when_pruning() {
+    let directory = Directory::unused();
+    let with = |rules: Json| TemporaryFile::new(&topic(&json!({}), &[("s", rules)]));
+    let process = directory.start_with(&with(properties(&json!({}))));
+    assert_eq!(process.ended_by("TERM").code, Some(0));
+    let rule = |name| rules(&[sql(name, "a = 1", "SET seen = 'yes'")]);
+    let pruned = ["--prune"];
+    for (declared, more, expected) in [
+        ("one", &[][..], &["one"][..]),
+        ("two", &[], &["one", "two"]),
+        ("two", &pruned, &["two"]),
+    ] {
+        let file = with(rule(declared));
+        let own = ["--data", directory.path(), "--config", file.path()];
+        let process = Process::start(&[&own, more].concat());
+        let exported = process.http().get("~/topology").ok();
+        let topic = &exported["UserConfig"]["Namespaces"][0]["Topics"][0];
+        let all = topic["Subscriptions"][0]["Rules"].as_array();
+        let names = all.expect("a list").iter();
+        let names = Vec::from_iter(names.map(|rule| rule["Name"].clone()));
+        assert_eq!(names, expected);
+        assert_eq!(process.ended_by("TERM").code, Some(0));
+    }
+}
+
+#[test]
 fn an_unusable_data_directory_is_reported() {
     let directory = Directory::unused();
     let process = directory.start();
