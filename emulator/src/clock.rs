@@ -61,6 +61,8 @@ struct State {
     frozen_at: Option<Timestamp>,
     /// Whether time flows again after the advance that stopped it.
     flows_after: bool,
+    /// By how many milliseconds the present advance has moved time.
+    advanced: i64,
     /// The lowest wall time of the real clock's start, in milliseconds since the Unix epoch, if wall time was set back between two
     /// processes.
     origin: Option<i64>,
@@ -242,8 +244,8 @@ impl NamespaceClock {
         *state = State {
             offset: self.offset(&state),
             frozen_at: None,
-            flows_after: false,
             origin: state.origin,
+            ..State::default()
         };
     }
 
@@ -255,7 +257,7 @@ impl NamespaceClock {
         ClockState {
             offset: match state.flows_after {
                 true => self.offset(&state),
-                false => state.offset,
+                false => state.offset.saturating_add(state.advanced),
             },
             frozen_at: frozen_at.map(Timestamp::as_millis),
             is_automatic: false,
@@ -272,8 +274,8 @@ impl NamespaceClock {
         *self.state() = State {
             offset: stored.offset,
             frozen_at: stored.frozen_at.map(Timestamp::from_millis),
-            flows_after: false,
             origin: (back > 0).then(|| before.saturating_sub(self.elapsed_millis())),
+            ..State::default()
         };
         back
     }
@@ -349,20 +351,20 @@ impl ClockAdvance<'_> {
     /// Advances to `instant`, never backwards.
     pub(crate) fn step_to(&self, instant: Timestamp) {
         let mut state = self.clock.state();
-        state.frozen_at = state.frozen_at.max(Some(instant));
+        let reached = self.start.max(instant);
+        let reached = state.frozen_at.map_or(reached, |at| at.max(reached));
+        state.frozen_at = Some(reached);
+        state.advanced = reached.as_millis().saturating_sub(self.start.as_millis());
     }
 }
 
 impl Drop for ClockAdvance<'_> {
     fn drop(&mut self) {
         let mut state = self.clock.state();
-        let reached = state.frozen_at.unwrap_or(self.start);
-        let by = reached.as_millis().saturating_sub(self.start.as_millis());
         *state = State {
-            offset: self.before.offset.saturating_add(by),
-            frozen_at: self.before.frozen_at.map(|_| reached),
-            flows_after: false,
-            origin: self.before.origin,
+            offset: self.before.offset.saturating_add(state.advanced),
+            frozen_at: self.before.frozen_at.and(state.frozen_at),
+            ..self.before
         };
     }
 }

@@ -141,6 +141,18 @@ async fn an_advance_of_the_clock_ends_exactly_at_its_target() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_advance_of_a_frozen_clock_is_stored_as_far_as_it_came() {
+    let (_, clock) = wall();
+    clock.freeze();
+    let advance = clock.begin_advance(Duration::from_secs(60));
+    advance.step_to(clock.now() + Duration::from_secs(20));
+    let stored = clock.stored_state();
+    assert_eq!((stored.offset, stored.now - START), (20_000, 20_000));
+    drop(advance);
+    assert_eq!(clock.stored_state(), stored);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_advance_moves_a_running_clock_ahead_by_its_steps() {
     let (put, clock) = wall();
     let advance = clock.begin_advance(Duration::from_secs(61));

@@ -15,7 +15,6 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{Namespace, SharedEntity};
-use crate::clock::Alarm;
 use crate::faults::REQUESTS;
 use crate::router::CONNECTING;
 
@@ -45,12 +44,13 @@ pub(crate) enum NoNext {
     TooFar(Timestamp, Duration),
 }
 
-/// Wakes the timers after a change of the clock, even if an advance is dropped half-way.
-struct ClockChange<'a>(&'a Alarm);
+/// Stores a changed clock and wakes the timers, even if an advance is dropped half-way.
+struct ClockChange<'a>(&'a Namespace);
 
 impl Drop for ClockChange<'_> {
     fn drop(&mut self) {
-        self.0.notify();
+        self.0.append_clock();
+        self.0.alarm.notify();
     }
 }
 
@@ -88,7 +88,7 @@ impl Namespace {
     ) -> Result<Result<(), Duration>, E> {
         let _alone = self.advancing.lock().await;
         self.connected().await;
-        let changed = ClockChange(&self.alarm);
+        let changed = ClockChange(self);
         let mut advance = self.clock.begin_advance(Duration::ZERO);
         let by = by()?;
         advance.target = advance.target + by;
@@ -118,7 +118,6 @@ impl Namespace {
         advance.step_to(advance.target);
         drop(advance);
         drop(changed);
-        self.append_clock();
         self.wait_idle(&mut late).await;
         Ok(Ok(()))
     }
