@@ -7,6 +7,8 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use jiff::tz::Offset;
 use rcgen::{
@@ -14,8 +16,10 @@ use rcgen::{
     ExtendedKeyUsagePurpose, GeneralSubtree, IsCa, Issuer, KeyPair, KeyUsagePurpose,
     NameConstraints, PublicKeyData as _, SanType, date_time_ymd,
 };
+use ring::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use yasna::{ASN1Error, ASN1ErrorKind};
 
 use super::Chain;
 
@@ -59,11 +63,13 @@ impl Authority {
         let key = KeyPair::from_pem(key).map_err(|error| format!("the key: {error}"))?;
         let certificate = CertificateDer::from_pem_slice(pem.as_bytes())
             .map_err(|error| format!("the certificate: {error}"))?;
-        let has = |bytes: &[u8]| certificate.windows(bytes.len()).any(|part| part == bytes);
-        if !has(key.der_bytes()) {
+        if !has(&certificate, key.der_bytes()) {
             return Err("the certificate is that of another key".to_owned());
         }
-        let scope = match has(&NAME_CONSTRAINTS) {
+        if !is_intact(&pem, &certificate, &key) {
+            return Err("the certificate is damaged".to_owned());
+        }
+        let scope = match has(&certificate, &NAME_CONSTRAINTS) {
             true => Scope::Local,
             false => Scope::Any,
         };
@@ -115,6 +121,33 @@ impl Authority {
         let key = PrivatePkcs8KeyDer::from(key.serialize_der());
         Ok((vec![certificate.der().clone()], key.into()))
     }
+}
+
+fn has(der: &[u8], bytes: &[u8]) -> bool {
+    der.windows(bytes.len()).any(|part| part == bytes)
+}
+
+/// Returns whether the text contains the certificate and nothing else, and the key has signed it.
+fn is_intact(pem: &str, certificate: &CertificateDer<'_>, key: &KeyPair) -> bool {
+    let text = String::from_iter(pem.lines());
+    let base64 = STANDARD.encode(certificate);
+    if text != format!("-----BEGIN CERTIFICATE-----{base64}-----END CERTIFICATE-----") {
+        return false;
+    }
+    let parts = yasna::parse_der(certificate, |reader| {
+        reader.read_sequence(|reader| {
+            let signed = reader.next().read_der()?;
+            let algorithm = reader.next().read_der()?;
+            let (signature, bits) = reader.next().read_bitvec_bytes()?;
+            // The signed part names the algorithm too.
+            match has(&signed, &algorithm) && bits == 8 * signature.len() {
+                true => Ok((signed, signature)),
+                false => Err(ASN1Error::new(ASN1ErrorKind::Invalid)),
+            }
+        })
+    });
+    let key = UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, key.der_bytes());
+    parts.is_ok_and(|(signed, signature)| key.verify(&signed, &signature).is_ok())
 }
 
 /// Returns the certificate parameters of every authority with this scope.
@@ -311,6 +344,19 @@ mod tests {
                     "{name}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn a_damaged_certificate_is_refused() {
+        let made = made(Scope::Local);
+        let (pem, key) = (made.pem().as_bytes(), made.key_pem());
+        for at in 0..pem.len() {
+            let mut damaged = pem.to_vec();
+            damaged[at] ^= 1;
+            let damaged = String::from_utf8(damaged).unwrap();
+            let kept = Authority::restore(damaged, &key).is_ok();
+            assert!(!kept, "{at}");
         }
     }
 
