@@ -136,7 +136,8 @@ pub(crate) fn space_for(journal: u64) -> u64 {
 }
 
 pub(super) fn cannot_use(directory: &Path, source: io::Error) -> DataError {
-    if is_disk_full(&source) {
+    // A directory without contents has none to read.
+    if is_disk_full(&source) && directory.join(FORMAT_FILE).exists() {
         return DataError::DiskFull {
             needed: NeedsSpace::of(&source, directory),
             directory: directory.to_owned(),
@@ -253,6 +254,17 @@ mod tests {
 
     use super::super::open;
     use super::*;
+
+    #[test]
+    fn a_full_disk_says_that_nothing_is_lost_only_where_there_is_something() {
+        let temporary = TemporaryDirectory::unused();
+        let directory = &temporary.0;
+        fs::create_dir(directory).expect("it can be made");
+        let error = || cannot_use(directory, io::ErrorKind::StorageFull.into());
+        assert!(matches!(error(), DataError::Directory { .. }));
+        write_version(directory, Sync::Process).expect("it can be written");
+        assert!(matches!(error(), DataError::DiskFull { .. }));
+    }
 
     /// The process that has the directory shrinks the database and ends, after the other one has opened it.
     #[cfg(unix)]

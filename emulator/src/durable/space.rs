@@ -49,6 +49,8 @@ struct State {
     reserve: Box<dyn Reserve>,
     is_allocated: bool,
     tried_at: Option<Instant>,
+    /// The error of the last attempt, which is logged once.
+    error: Option<String>,
     /// Whether a write waits while the disk is full: neither before namespaces are served nor when the emulator ends.
     may_wait: bool,
 }
@@ -68,6 +70,7 @@ impl DiskSpace {
                 reserve,
                 is_allocated: false,
                 tried_at: None,
+                error: None,
                 may_wait: false,
             }),
             changed: Condvar::new(),
@@ -89,6 +92,7 @@ impl DiskSpace {
         match state.reserve.allocate() {
             Ok(()) => {
                 state.is_allocated = true;
+                state.error = None;
                 if self.is_full.swap(false, Ordering::Relaxed) {
                     tracing::info!(
                         "the disk of the data directory has free space again: sends are accepted"
@@ -97,7 +101,13 @@ impl DiskSpace {
             }
             Err(error) if is_disk_full(&error) => self.report_full(),
             // Without a reserve the first write that finds the disk full reports it.
-            Err(error) => tracing::warn!(%error, "cannot reserve space in the data directory"),
+            Err(error) => {
+                let error = Some(error.to_string());
+                if state.error != error {
+                    tracing::warn!(error, "cannot reserve space in the data directory");
+                    state.error = error;
+                }
+            }
         }
     }
 

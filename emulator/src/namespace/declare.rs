@@ -93,7 +93,7 @@ impl Namespace {
         export(&self.present())
     }
 
-    /// Returns the configuration with the present entities in place of the declared ones.
+    /// Returns the configuration with the present entities in place of the declared ones, and with the added keys.
     pub(super) fn present(&self) -> NamespaceConfig {
         let mut queues = Vec::new();
         let mut topics = Vec::new();
@@ -108,10 +108,14 @@ impl Namespace {
                 EntityKind::Subscription => {}
             }
         }
+        let mut config = self.config.clone();
+        let added = self.added_rules.lock();
+        config.add_keys(added.iter().flat_map(|rule| rule.keys().take(1)));
+        drop(added);
         NamespaceConfig {
             queues,
             topics,
-            ..self.config.clone()
+            ..config
         }
     }
 
