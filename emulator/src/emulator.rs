@@ -1,6 +1,7 @@
 //! The handle of a running emulator.
 
 use std::fmt;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
@@ -353,18 +354,30 @@ fn open_stored_namespaces(control: &Control, shared: &Shared) -> Result<(), Star
 
 /// Adds to an error for a namespace that it is stored and not declared, so that the configuration does not show it.
 fn only_stored(error: StartError, namespace: &str, file: &Path) -> StartError {
-    let reason = match error {
-        StartError::Namespace { reason, .. } => reason,
-        StartError::Host { .. } | StartError::Listen { .. } => error.to_string(),
-        StartError::Tls(_) | StartError::Config(_) | StartError::Data(_) => return error,
+    let explained = |reason: &dyn fmt::Display| {
+        format!(
+            "{reason}. The configuration does not declare {namespace:?}, it is in the data directory, in {file:?}: start with \
+             --prune to remove it with everything else that is not declared, or change what the configuration declares"
+        )
     };
-    let reason = format!(
-        "{reason}. The configuration does not declare {namespace:?}, it is in the data directory, in {file:?}: start with --prune \
-         to remove it with everything else that is not declared, or change what the configuration declares"
-    );
-    StartError::Namespace {
-        namespace: namespace.to_owned(),
-        reason,
+    match error {
+        StartError::Namespace { namespace, reason } => {
+            let reason = explained(&reason);
+            StartError::Namespace { namespace, reason }
+        }
+        StartError::Listen {
+            address,
+            option,
+            source,
+        } => StartError::Listen {
+            address,
+            option,
+            source: io::Error::new(source.kind(), explained(&source)),
+        },
+        StartError::Host { .. }
+        | StartError::Tls(_)
+        | StartError::Config(_)
+        | StartError::Data(_) => error,
     }
 }
 
