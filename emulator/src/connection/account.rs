@@ -27,6 +27,11 @@ impl MemoryAccount {
         }
     }
 
+    /// Returns whether the connection was closed because it exceeded a limit.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
     /// Marks the pending replies as changed.
     pub(crate) fn mark_replies_changed(&mut self) {
         self.are_replies_changed = true;

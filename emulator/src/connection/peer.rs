@@ -172,6 +172,10 @@ impl ClientConnection {
                 break;
             };
             self.turn.handled += 1;
+            if self.memory.is_closed() {
+                // What it had sent by then would take more.
+                continue;
+            }
             match self.waits_until(&event) {
                 Some(until) => self.early_attaches.push(EarlyAttach { event, until }),
                 None => self.handle(event, now, work),

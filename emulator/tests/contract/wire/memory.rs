@@ -226,18 +226,23 @@ fn the_memory_limit_applies_while_requests_of_one_turn_are_answered() {
         .application("operation", text("com.microsoft:peek-message"))
         .encode()
     };
-    let requests: Vec<u8> = (0..4)
+    let sender = peer.sender("q");
+    let mut requests: Vec<u8> = (0..4)
         .flat_map(|_| &nodes)
         .flat_map(|node| peer.transfer_frame(&node.requests, true, &ask(node)))
         .collect();
+    requests.extend(peer.transfer_frame(&sender, true, &Message::new("later").encode()));
     peer.write(&requests);
     let refusal = peer.closed();
     assert_eq!(refusal.condition, TOO_MUCH);
     let words = refusal.words();
     assert_contains(words, "the limit is 8388608 (--connection-memory).");
     let number = words.split(' ').find_map(|word| word.parse::<usize>().ok());
-    let held = number.expect("it says how much");
-    assert!(held < 11 * MIB, "{held}");
+    let most = number.expect("it says how much");
+    assert!(most < 11 * MIB, "{most}");
+    // What was read with the requests is not handled any more.
+    held(&bus.http, "nothing", |held| held == 0);
+    assert_eq!(bus.http.held("q"), (5, 0));
 }
 
 #[test]
