@@ -21,14 +21,14 @@ use servicebus_assertions::{EntityAddress, Event, TEST_CLIENT, Timeline};
 
 use crate::{
     action::Action,
-    amqp::{IncomingMessage, ReceiveMode, ReceiverLink},
+    amqp::{IncomingMessage, ReceiveMode, ReceiverLink, SettleAs},
     backend::{Backend, BoxFuture, TimelineQuery},
     background::CancelSignal,
     catalog::EntityKind,
     catalog::{Catalog, EntitySettings},
     connections::Connections,
     error::Error,
-    error::control::ControlError,
+    error::{amqp::AmqpError, control::ControlError},
     observer::observe,
     received_message::{MessageState, ReceivedMessage},
 };
@@ -230,7 +230,14 @@ impl SubQueueClient {
             let receiver = client.unless_reply_lost(attach).await?;
             receiver.receive(amqp, path, within, &mut cancel).await
         };
-        let received = self.connections.run_to_end(receive).await;
+        type Received = Result<Option<(ReceiverLink, IncomingMessage)>, AmqpError>;
+        let release = |received: Received| async move {
+            if let Ok(Some((link, incoming))) = received {
+                // If this fails, the connection has ended, and the lock with it.
+                let _ = link.settle(incoming.delivery, SettleAs::Release).await;
+            }
+        };
+        let received = self.connections.run_to_end(receive, release).await;
         let rendered = match &received {
             Ok(Some((_, incoming))) => format!("{:?}", incoming.message.body_text()),
             Ok(None) => "nothing".to_owned(),

@@ -11,7 +11,7 @@ use std::{
     panic::Location,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
@@ -123,32 +123,33 @@ impl Connections {
         operation: Pin<Box<dyn Future<Output = T> + Send>>,
     ) -> T {
         self.cancelled.all_ended().await;
-        let (task, ended) = self.spawn(operation);
-        let ended = Some(ended);
         Operation {
-            task,
-            ended,
+            running: Some(self.spawn(operation)),
+            give_back: None,
             connections: self,
         }
         .await
     }
 
-    /// Runs an operation that is notified of its cancellation, and then ends in its own way.
-    pub(crate) async fn run_to_end<T, F>(
+    /// Runs an operation that is notified of its cancellation, and then ends in its own way. Its result is given back if it is
+    /// cancelled when it has ended, but before the caller has the result.
+    pub(crate) async fn run_to_end<T, F, G>(
         self: &Arc<Self>,
         operation: impl FnOnce(Arc<Self>, CancelSignal) -> F,
+        give_back: impl FnOnce(T) -> G + Send + 'static,
     ) -> T
     where
         T: Send + 'static,
         F: Future<Output = T> + Send + 'static,
+        G: Future<Output = ()> + Send + 'static,
     {
         self.cancelled.all_ended().await;
         let (_awaited, cancel) = oneshot::channel();
         let operation = Box::pin(operation(Arc::clone(self), CancelSignal(cancel)));
         let (task, ended) = self.spawn(operation);
         Operation {
-            task: task.detached(),
-            ended: Some(ended),
+            running: Some((task.detached(), ended)),
+            give_back: Some(Box::new(|value| Box::pin(give_back(value)))),
             connections: Arc::clone(self),
         }
         .await
@@ -187,29 +188,41 @@ impl Cancelled {
 }
 
 /// An operation whose cancellation is recorded.
-struct Operation<T> {
-    task: Task<T>,
-    ended: Option<oneshot::Receiver<()>>,
+struct Operation<T: Send + 'static> {
+    /// Until the caller has the result.
+    running: Option<(Task<T>, oneshot::Receiver<()>)>,
+    give_back: Option<GiveBack<T>>,
     connections: Arc<Connections>,
 }
 
-impl<T> Future for Operation<T> {
+type GiveBack<T> = Box<dyn FnOnce(T) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
+
+impl<T: Send + 'static> Future for Operation<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        let polled = Pin::new(&mut self.task).poll(context);
-        if polled.is_ready() {
-            self.ended = None;
-        }
-        polled
+        let (task, _) = self.running.as_mut().expect("it is awaited once");
+        let value = ready!(Pin::new(task).poll(context));
+        self.running = None;
+        Poll::Ready(value)
     }
 }
 
-impl<T> Drop for Operation<T> {
+impl<T: Send + 'static> Drop for Operation<T> {
     fn drop(&mut self) {
-        if let Some(ended) = self.ended.take() {
-            self.connections.cancelled.push(ended);
-        }
+        let Some((task, ended)) = self.running.take() else {
+            return;
+        };
+        let ended = match self.give_back.take() {
+            None => ended,
+            Some(give_back) => {
+                let giving_back = Box::pin(async move { give_back(task.await).await });
+                let (task, ended) = self.connections.spawn(giving_back);
+                drop(task.detached());
+                ended
+            }
+        };
+        self.connections.cancelled.push(ended);
     }
 }
 

@@ -165,6 +165,32 @@ async fn a_cancelled_receive_takes_no_message() {
     }
 }
 
+#[tokio::test]
+async fn a_receive_that_is_cancelled_when_its_message_is_there_gives_it_back() {
+    let topology = Topology::new()
+        .queue(Queue::new("orders"))
+        .queue(Queue::new("carts").requires_session(true));
+    let servicebus = ServiceBus::builder().topology(topology).start().await;
+    let (orders, carts) = (servicebus.queue("orders"), servicebus.queue("carts"));
+    carts.send(Message::from("first").session_id("s")).await;
+    let cart = carts.accept_session("s").await;
+    let received = cart.receive().await;
+    received.complete().await;
+    let mut waiting = Box::pin(orders.receive().result().into_future());
+    let mut waiting_in_session = Box::pin(cart.receive().result().into_future());
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(waiting.as_mut().poll(&mut context).is_pending());
+    assert!(waiting_in_session.as_mut().poll(&mut context).is_pending());
+    orders.send("hello").await;
+    carts.send(Message::from("second").session_id("s")).await;
+    // The messages are with the client, whose futures are not polled any more.
+    assert_message_count!(orders, locked = 1).await;
+    assert_message_count!(carts, locked = 1).await;
+    drop((waiting, waiting_in_session));
+    assert_eq!(orders.receive().await.delivery_count(), 1);
+    assert_eq!(cart.receive().await.body_text(), "second");
+}
+
 /// The smallest executor there is.
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     struct Unpark(Thread);

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     action::Action,
-    amqp::{AcceptedSession, Amqp},
+    amqp::{AcceptedSession, Amqp, IncomingMessage, SettleAs},
     background::CancelSignal,
     connections::Connections,
     error::amqp::{AmqpError, SESSION_CANNOT_BE_LOCKED, SESSION_LOCK_LOST, TIMEOUT},
@@ -180,7 +180,14 @@ impl SessionReceiver {
                 receiver.receive_from_session(&connections.amqp, &path, within, &mut cancel);
             received.await
         };
-        match self.client.connections.run_to_end(receive).await {
+        let link = Arc::clone(&self.link);
+        let release = |received: Result<Option<IncomingMessage>, AmqpError>| async move {
+            if let (Ok(Some(incoming)), Some(link)) = (received, &*link.0.lock().await) {
+                // If this fails, the connection has ended, and the session's lock with it.
+                let _ = link.dispose(incoming.delivery, SettleAs::Release).await;
+            }
+        };
+        match self.client.connections.run_to_end(receive, release).await {
             Ok(Some(incoming)) => {
                 let hold = SettlementPath::Session(Arc::clone(&self.link), incoming.delivery);
                 let client = self.client.clone();
