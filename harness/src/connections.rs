@@ -3,7 +3,7 @@
 //! Clients share the connections but not the emulator: the emulator ends with its [`ServiceBus`](crate::ServiceBus), even if
 //! clients remain. All work runs on the background runtime. When a test drops a future, that cancels the operation, and the
 //! next operation does not begin before the cancelled one has closed its link: a cancelled receive takes no message from the
-//! next one.
+//! next one, except one that it deletes.
 
 use std::{
     env,
@@ -11,7 +11,7 @@ use std::{
     panic::Location,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
     time::Duration,
 };
 
@@ -201,10 +201,13 @@ impl<T: Send + 'static> Future for Operation<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        let (task, _) = self.running.as_mut().expect("it is awaited once");
-        let value = ready!(Pin::new(task).poll(context));
-        self.running = None;
-        Poll::Ready(value)
+        // Taken before, because the poll panics if the operation has.
+        let (mut task, ended) = self.running.take().expect("it is awaited once");
+        let polled = Pin::new(&mut task).poll(context);
+        if polled.is_pending() {
+            self.running = Some((task, ended));
+        }
+        polled
     }
 }
 

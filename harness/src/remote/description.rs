@@ -19,6 +19,8 @@ use crate::{
 
 /// The idle time of a test's entity that sets none, beside the time that the test may wait.
 const IDLE: Duration = Duration::from_secs(300);
+/// The shortest time that the service cannot represent.
+const NEVER: Duration = Duration::from_secs(10_675_199 * 86_400);
 /// The service's encoding of "never".
 const TIME_SPAN_MAX: &str = "P10675199DT2H48M5.4775807S";
 /// The user metadata that marks an entity of a test.
@@ -53,7 +55,8 @@ impl Description {
         description.change(properties, authority);
         let idle = description.elements.get("AutoDeleteOnIdle");
         if idle.is_none_or(|idle| idle.text == TIME_SPAN_MAX) {
-            let idle = text::iso8601(IDLE.saturating_add(longest_wait));
+            let idle = IDLE.checked_add(longest_wait).filter(|idle| *idle < NEVER);
+            let idle = idle.map_or_else(|| TIME_SPAN_MAX.to_owned(), text::iso8601);
             description.put("AutoDeleteOnIdle", &idle);
         }
         description

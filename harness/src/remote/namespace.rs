@@ -105,7 +105,11 @@ impl RemoteNamespace {
         let created = self.created.lock();
         let root = topic_and_name(name).map_or(name, |(topic, _)| topic);
         let mut confirmed = created.iter().filter(|entity| entity.is_confirmed);
-        confirmed.any(|entity| entity.name.eq_ignore_ascii_case(root))
+        confirmed.any(|entity| {
+            [root, name]
+                .iter()
+                .any(|own| entity.name.eq_ignore_ascii_case(own))
+        })
     }
 
     /// Deletes what a killed run left under a name. Returns the kind of an entity that a test did not create, which stays.
@@ -155,7 +159,8 @@ impl RemoteNamespace {
     /// Returns what was created last. Subscriptions go with their topic, if that was created, too.
     fn last_created(&self) -> Option<CreatedEntity> {
         let mut created = self.created.lock();
-        let roots = Vec::from_iter(created.iter().map(|entity| entity.name.to_lowercase()));
+        let confirmed = created.iter().filter(|entity| entity.is_confirmed);
+        let roots = Vec::from_iter(confirmed.map(|entity| entity.name.to_lowercase()));
         created.retain(|entity| {
             topic_and_name(&entity.name)
                 .is_none_or(|(topic, _)| !roots.contains(&topic.to_lowercase()))

@@ -52,6 +52,9 @@ fn what_a_killed_run_created_at_run_time_can_be_created_again() {
         assert_empty!(later).await;
         let shared = Subscription::new("of-a-test");
         servicebus.create_subscription("shared", shared).await;
+        let again = Subscription::new("of-a-test");
+        let error = error_of(servicebus.create_subscription("shared", again)).await;
+        assert!(error.contains("there is a subscription"), "{error}");
         later.send("left").await;
         if env::var_os("STAYS").is_some() {
             std::process::abort();
