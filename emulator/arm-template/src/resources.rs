@@ -12,6 +12,13 @@ use crate::{Report, member};
 /// The provider whose resources are evaluated, in lower case.
 const PROVIDER: &str = "microsoft.servicebus/";
 const DEPLOYMENT: &str = "microsoft.resources/deployments";
+/// The types of the provider that are not needed if they cannot be evaluated, because a configuration has nothing of the kind.
+const OPTIONAL: [&str; 4] = [
+    "networkrulesets",
+    "privateendpointconnections",
+    "disasterrecoveryconfigs",
+    "migrationconfigurations",
+];
 /// The maximum number of Service Bus resources.
 const MAX_RESOURCES: usize = 10_000;
 /// The maximum nesting depth of deployments and resources.
@@ -155,7 +162,7 @@ impl Walk<'_> {
         let name = member(copy, "name").map(text).unwrap_or_default();
         let count = match scope.count(copy, 0) {
             Ok(count) => count,
-            Err(problem) => return self.report.problem(format!("{at}.copy.count"), problem),
+            Err(problem) => return self.refuse(&kind, format!("{at}.copy.count"), problem),
         };
         for index in 0..count {
             scope.copies.borrow_mut().push((name.clone(), index));
@@ -179,7 +186,7 @@ impl Walk<'_> {
         };
         let is_deployed = match condition {
             Ok(is_deployed) => is_deployed,
-            Err(problem) => return self.report.problem(format!("{at}.condition"), problem),
+            Err(problem) => return self.refuse(&own.kind, format!("{at}.condition"), problem),
         };
         if !is_deployed {
             return;
@@ -201,7 +208,7 @@ impl Walk<'_> {
         let mut part = |name: &str| {
             let written = member(resource, name).unwrap_or(&Value::Null);
             let evaluated = scope.evaluate(written);
-            evaluated.map_err(|problem| self.report.problem(format!("{at}.{name}"), problem))
+            evaluated.map_err(|problem| self.refuse(&own.kind, format!("{at}.{name}"), problem))
         };
         let (Ok(name), Ok(sku), Ok(properties)) = (part("name"), part("sku"), part("properties"))
         else {
@@ -244,6 +251,17 @@ impl Walk<'_> {
             kind: own.kind.clone(),
         };
         self.all(scope, resource, at, &below);
+    }
+
+    /// Reports an expression of a resource that cannot be evaluated.
+    fn refuse(&mut self, kind: &str, at: String, problem: String) {
+        let own = kind.rsplit('/').next().unwrap_or_default();
+        match OPTIONAL.contains(&own) {
+            true => self
+                .report
+                .note(at, format!("{kind} is left out: {problem}")),
+            false => self.report.problem(at, problem),
+        }
     }
 
     /// A nested deployment has its own parameters only with inner scope.

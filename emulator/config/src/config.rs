@@ -166,15 +166,6 @@ impl NamespaceConfig {
         }
     }
 
-    /// Adds keys whose names it does not have.
-    pub fn add_keys(&mut self, keys: impl IntoIterator<Item = Key>) {
-        for key in keys {
-            if self.keys.iter().all(|own| own.name != key.name) {
-                self.keys.push(key);
-            }
-        }
-    }
-
     /// Returns the policy for tokens.
     pub fn policy(&self) -> Policy<'_> {
         Policy {

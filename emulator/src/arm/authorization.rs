@@ -267,9 +267,13 @@ fn checked_key(given: &Value) -> Result<String, Refusal> {
     let characters = AuthorizationRule::KEY_CHARACTERS;
     let key = given
         .as_str()
-        .filter(|key| key.encode_utf16().count() == characters);
-    key.map(str::to_owned)
-        .ok_or_else(|| bad_request(&format!("'key' must be a text of {characters} characters.")))
+        .filter(|key| key.encode_utf16().count() == characters)
+        .filter(|key| !key.contains(|c: char| c == ';' || c.is_control()));
+    key.map(str::to_owned).ok_or_else(|| {
+        bad_request(&format!(
+            "'key' must be a text of {characters} characters other than ';' and control characters."
+        ))
+    })
 }
 
 fn new_key() -> Result<String, Refusal> {

@@ -12,15 +12,11 @@ use super::load::{
 };
 use super::{ClockState, Disk, Table};
 use crate::config::NamespaceConfig;
-use crate::namespace::AuthorizationRule;
 
 /// Receives the namespaces and entities of a store.
 pub(crate) trait Visitor {
     /// A namespace; its entities follow.
     fn namespace(&mut self, config: &NamespaceConfig);
-
-    /// The authorization rules that were added to the namespace.
-    fn added_rules(&mut self, _: Vec<AuthorizationRule>) {}
 
     /// An entity with its messages, whose bodies are on `disk`.
     fn entity(&mut self, loaded: LoadedEntity, disk: &dyn Disk);
@@ -96,10 +92,7 @@ impl Walk<'_> {
                 let clock = ClockState::decode(row).ok_or(DamagedRow)?;
                 self.now = Timestamp::from_millis(clock.now);
             }
-            (&KEYS, []) => {
-                let rules = read_keys(row).map_err(LoadError::Damaged)?;
-                self.visitor.added_rules(rules);
-            }
+            (&KEYS, []) => drop(read_keys(row).map_err(LoadError::Damaged)?),
             (&DECLARATION, []) => self.declaration(number, row)?,
             (&WHOLE_DECLARATION, []) => {}
             (&ENTITY, rest) => {

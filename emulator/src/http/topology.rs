@@ -43,7 +43,9 @@ pub(super) fn expand(text: String) -> Result<String, ApiError> {
     if let Some(key) = repeated_key(&text) {
         return Err(refused(format!("an object has {key} twice")));
     }
-    let mut short: Members = serde_json::from_str(&text).unwrap_or_default();
+    // Numbers and texts that no value can have, and deep nesting.
+    let mut short: Members =
+        serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
     let [queues, topics, settings] = PARTS.map(|part| short.remove(part).unwrap_or_default());
     refuse_others("a topology", known, short.keys())?;
     let mut namespace = json!({

@@ -93,7 +93,7 @@ impl Namespace {
         export(&self.present())
     }
 
-    /// Returns the configuration with the present entities in place of the declared ones, and with the added keys.
+    /// Returns the configuration with the present entities in place of the declared ones.
     pub(super) fn present(&self) -> NamespaceConfig {
         let mut queues = Vec::new();
         let mut topics = Vec::new();
@@ -108,14 +108,10 @@ impl Namespace {
                 EntityKind::Subscription => {}
             }
         }
-        let mut config = self.config.clone();
-        let added = self.added_rules.lock();
-        config.add_keys(added.iter().flat_map(|rule| rule.keys().take(1)));
-        drop(added);
         NamespaceConfig {
             queues,
             topics,
-            ..config
+            ..self.config.clone()
         }
     }
 

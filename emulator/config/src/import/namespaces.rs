@@ -43,6 +43,9 @@ struct Subscription {
     rules: Vec<Value>,
 }
 
+/// The properties that name a queue or topic.
+const TARGETS: [&str; 2] = ["ForwardTo", "ForwardDeadLetteredMessagesTo"];
+
 /// The kinds of resources that a configuration has, by depth, because a template may list them in any order: `dependsOn`
 /// does not matter here.
 const KINDS: [&str; 6] = [
@@ -342,7 +345,11 @@ fn entity(kind: EntityKind, resource: &Resource, tier: Tier, report: &mut Report
         };
         match property.audience {
             Audience::Everyone => {
-                changed.insert(property.name.to_owned(), property_json(value));
+                let value = match TARGETS.contains(&property.name) {
+                    true => path_of(&text(&property_json(value))).into(),
+                    false => property_json(value),
+                };
+                changed.insert(property.name.to_owned(), value);
             }
             Audience::Administration | Audience::Unsupported => {
                 report.note(
@@ -427,7 +434,7 @@ fn report_missing_targets(namespaces: &[Namespace], report: &mut Report) {
             .iter()
             .flat_map(|topic| topic.subscriptions.iter().map(|own| &own.document));
         for entity in queues.chain(subscriptions) {
-            for property in ["ForwardTo", "ForwardDeadLetteredMessagesTo"] {
+            for property in TARGETS {
                 let target = &entity["Properties"][property];
                 let is_missing = |target: &str| !names.contains(&target.to_lowercase());
                 if let Some(target) = target.as_str().filter(|target| is_missing(target)) {

@@ -12,7 +12,6 @@ use super::open;
 use crate::config::{NamespaceConfig, SubscriptionConfig, TopicConfig, export};
 use crate::durable::{Definition, Disk, LoadedEntity, OfflineStore, Visitor, fill, walk};
 use crate::http::at_rest;
-use crate::namespace::AuthorizationRule;
 
 struct Exporting<W: Write> {
     out: W,
@@ -122,12 +121,6 @@ impl<W: Write> Visitor for Exporting<W> {
         self.print(&format!(r#"{separator}{{"name":{name},"entities":["#));
         self.separators = [",", ""];
         self.namespace = Some(config.clone());
-    }
-
-    fn added_rules(&mut self, rules: Vec<AuthorizationRule>) {
-        if let Some(namespace) = &mut self.namespace {
-            namespace.add_keys(rules.iter().flat_map(|rule| rule.keys().take(1)));
-        }
     }
 
     fn entity(&mut self, loaded: LoadedEntity, disk: &dyn Disk) {

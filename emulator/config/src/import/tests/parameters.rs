@@ -188,3 +188,35 @@ fn a_key_with_the_name_of_another_namespaces_key_is_renamed_with_a_note() {
         r#"resources: the key "app" of the namespace "n2-name" is named "app-n2-name": key names are unique among namespaces"#
     );
 }
+
+#[test]
+fn a_resource_that_a_configuration_cannot_have_need_not_be_evaluated() {
+    let unknown = "[reference('network').outputs.ids.value]";
+    for (name, value) in [
+        ("condition", json!(unknown)),
+        ("properties", json!({"virtualNetworkRules": unknown})),
+        ("copy", json!({"name": "c", "count": unknown})),
+    ] {
+        let mut rules = json!({
+            "type": "Microsoft.ServiceBus/namespaces/networkRuleSets",
+            "name": "n1-name/default",
+        });
+        rules[name] = value;
+        let namespace = json!({"type": "Microsoft.ServiceBus/namespaces", "name": "n1-name"});
+        let (_, notes) = imported(&json!({"resources": [namespace, rules]}), &[]);
+        let left_out = "microsoft.servicebus/namespaces/networkrulesets is left out: only a deployment could evaluate";
+        assert!(notes[0].contains(left_out), "{notes:?}");
+    }
+}
+
+#[test]
+fn a_tilde_stands_for_a_slash_in_targets_too() {
+    let queue = |name: &str, properties: Value| json!({"type": "Microsoft.ServiceBus/namespaces/queues", "name": name, "properties": properties});
+    let template = json!({"resources": [
+        {"type": "Microsoft.ServiceBus/namespaces", "name": "n1-name"},
+        queue("n1-name/in~b", json!({})),
+        queue("n1-name/q", json!({"forwardTo": "in~b"})),
+    ]});
+    let (namespace, _) = imported(&template, &[]);
+    assert_eq!(namespace["Queues"][1]["Properties"]["ForwardTo"], "in/b");
+}

@@ -110,6 +110,12 @@ fn a_mistake_in_a_short_topology_is_reported() {
             format!("an object has {key} twice")
         );
     }
+    for impossible in [
+        r#"{"queues":[{"name":"a","lock_duration":1e999}]}"#,
+        r#"{"queues":["\ud800"]}"#,
+    ] {
+        assert_eq!(put(&bus, "wrong", impossible).status, 400, "{impossible}");
+    }
 }
 
 /// Each problem is in the text, as packages for other languages print it.
