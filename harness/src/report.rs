@@ -42,6 +42,8 @@ impl ReportOnFailure {
             return None;
         }
         remember_panics();
+        // That of an earlier test on this thread.
+        LAST_PANIC.set(None);
         Some(Self {
             directory: directory.into(),
             namespace: namespace.to_owned(),
