@@ -55,12 +55,16 @@ def test_the_marker_declares_entities_and_settings(project: Pytester) -> None:
         def test_nothing(servicebus):
             servicebus.counts("queue.1")
 
+        @pytest.mark.servicebus(topology=None)
+        def test_no_topology(servicebus):
+            servicebus.counts("queue.1")
+
         @pytest.mark.servicebus(queues=[])
         def test_no_entities(servicebus):
             with pytest.raises(EmulatorError, match="there is no entity"):
                 servicebus.counts("queue.1")
     """
-    passes(project, tests, 7)
+    passes(project, tests, 8)
 
 
 def test_a_file_beside_the_test_declares_the_topology_unless_the_fixture_does(project: Pytester) -> None:

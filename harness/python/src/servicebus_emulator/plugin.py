@@ -94,5 +94,7 @@ def marked(marker: pytest.Mark) -> Declared:
             pytest.fail(f"{name} is a list, not {value!r}, which the first test would use up", pytrace=False)
     if "topology" in marker.kwargs and len(marker.kwargs) > 1:
         pytest.fail(f"@pytest.mark.{MARKER} takes a topology, or queues, topics and settings, not both", pytrace=False)
-    declared: Declared = marker.kwargs.get("topology") or (topology(**marker.kwargs) if marker.kwargs else None)
-    return declared
+    if "topology" in marker.kwargs:
+        declared: Declared = marker.kwargs["topology"]
+        return declared
+    return topology(**marker.kwargs) if marker.kwargs else None
