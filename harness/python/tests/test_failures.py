@@ -1,12 +1,14 @@
 """Reports of failing tests, and errors for invalid input."""
 
 import socket
+import sys
 import time
+from unittest import SkipTest
 
 import pytest
 from pytest import Pytester
 
-from servicebus_emulator.namespace import parsed
+from servicebus_emulator.namespace import namespace, parsed
 from servicebus_emulator.process import release
 
 EMPTY_TEST = "def test_it(servicebus): pass"
@@ -81,6 +83,20 @@ def test_the_error_of_a_failing_block_has_the_timeline(project: Pytester) -> Non
     fails(project, tests, "E *ValueError: no orders", "E *timeline of test-1", "E *  +* s *sent *o-17, *")
 
 
+def test_only_an_exception_gets_the_timeline_of_its_block() -> None:
+    raised = [ValueError("a"), ValueError(), ValueError("a", "b"), SkipTest("a"), SystemExit("a")]
+    before = [error.args for error in raised]
+    for error in raised:
+        with pytest.raises(type(error)), namespace():
+            raise error
+    if sys.version_info >= (3, 11):
+        assert [len(getattr(error, "__notes__", [])) for error in raised] == [1, 1, 1, 0, 0]
+        assert [error.args for error in raised] == before
+    else:
+        assert "timeline of" in str(raised[0])
+        assert [error.args for error in raised[1:]] == before[1:]
+
+
 def test_a_failed_assertion_shows_what_happened_instead(project: Pytester) -> None:
     tests = """
         from clients import complete, send
@@ -123,6 +139,43 @@ def test_a_fault_that_never_fired_fails_its_test(project: Pytester) -> None:
         "timeline of test-1",
         "  +* sent *",
     ).assert_outcomes(passed=1, errors=1)
+
+
+def test_a_fault_that_never_fired_fails_a_test_that_ends_its_namespace(project: Pytester) -> None:
+    tests = """
+        from servicebus_emulator import namespace
+
+        def test_fixture(servicebus):
+            servicebus.faults.on("complete").lose_lock()
+            assert "never fired" in servicebus.end()
+
+        def test_block():
+            with namespace() as servicebus:
+                servicebus.faults.on("complete").lose_lock()
+                servicebus.end()
+
+        def test_failing_later(servicebus):
+            servicebus.faults.on("complete").lose_lock()
+            assert servicebus.end() is None
+
+        def test_failing_later_without_a_problem(servicebus):
+            servicebus.end()
+            raise ValueError("another")
+    """
+    result = fails(
+        project,
+        tests,
+        "_* ERROR at teardown of test_fixture _*",
+        "a fault never fired: *",
+        "_* test_block _*",
+        "E *AssertionError: a fault never fired: *",
+        "_* test_failing_later _*",
+        "-* timeline of test-* -*",
+        "a fault never fired: *",
+        "_* test_failing_later_without_a_problem _*",
+        "E *ValueError: another",
+    )
+    result.assert_outcomes(passed=1, failed=3, errors=1)
 
 
 def test_a_fault_that_never_fired_shows_similar_operations(project: Pytester) -> None:

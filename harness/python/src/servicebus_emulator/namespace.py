@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Any, TypedDict
+from unittest import SkipTest
 
 from .assertions import Assertions
 from .control import EmulatorError
@@ -64,8 +65,8 @@ class ServiceBus(Assertions):
         self.tls_connection_string: str = created["tls_connection_string"]
         """The connection string for TLS, as in production."""
         self.faults = Faults(self._control, self._path)
-        self.passed = False
-        """Whether the test has passed."""
+        self.passed: bool | None = None
+        """Whether the test has passed; None before it has finished."""
         self._ended: tuple[bool, str | None] | None = None
 
     @property
@@ -135,15 +136,20 @@ class ServiceBus(Assertions):
         self._ask("POST", "reset")
 
     def end(self) -> str | None:
-        """Ends the namespace if it has not ended; returns the problem that fails a test that has passed."""
-        passed, report = self._end()
-        return report if passed else None
+        """Ends the namespace if it has not ended; returns the problem, which also fails the test, such as a fault that
+        never fired. There is none if the test has failed before."""
+        return self._end(self.passed is not False)
 
-    def _end(self) -> tuple[bool, str | None]:
-        """Whether the test had passed when the namespace ended; the problem if it had, else the timeline."""
+    def _end(self, passed: bool) -> str | None:
+        """Ends the namespace if it has not ended; returns the problem if the test had passed by then."""
         if self._ended is None:
-            self._ended = (self.passed, self._ask("POST", "end", {"passed": self.passed})["report"])
-        return self._ended
+            self._ended = (passed, self._ask("POST", "end", {"passed": passed})["report"])
+        ended_passed, report = self._ended
+        return report if ended_passed else None
+
+    def _report(self) -> str | None:
+        """The timeline; if the namespace has ended, what its end has reported."""
+        return self._ended[1] if self._ended else str(self.timeline())
 
     def _settled(self, within: float | timedelta) -> Any:
         return self._ask("POST", "settled", {"within": within, "refuse": False})
@@ -156,26 +162,28 @@ class ServiceBus(Assertions):
 def namespace(topology: Declared = None, emulator: Emulator | None = None) -> Iterator[ServiceBus]:
     """A namespace for the duration of a block; without a topology it has one queue, `queue.1`.
 
-    The error of a block that fails gets the timeline, as a note or before Python 3.11 in its text.
+    The exception of a block that fails gets the timeline, as a note or before Python 3.11 in its text.
     """
     servicebus = ServiceBus(emulator or shared(), topology)
     try:
         yield servicebus
     except BaseException as error:
         with suppress(EmulatorError):  # The emulator has ended, as the error says.
-            note(error, servicebus._end()[1] or "")
+            servicebus._end(False)
+            note(error, servicebus._report())
         raise
-    servicebus.passed = True
     if problem := servicebus.end():
         raise AssertionError(problem)
 
 
-def note(error: BaseException, report: str) -> None:
-    """Adds a report to an error."""
+def note(error: BaseException, report: str | None) -> None:
+    """Adds a report to an error, but not to what skips a test or ends the process."""
+    if not report or not isinstance(error, Exception) or isinstance(error, SkipTest):
+        return
     if sys.version_info >= (3, 11):
         error.add_note(report)
-    elif all(isinstance(text, str) for text in error.args):
-        error.args = ("\n".join([*error.args, report]),)
+    elif len(error.args) == 1 and isinstance(error.args[0], str):
+        error.args = (f"{error.args[0]}\n{report}",)
 
 
 def parsed(time: str) -> datetime:

@@ -58,7 +58,8 @@ def servicebus(request: pytest.FixtureRequest, servicebus_emulator: Emulator) ->
         request.instance.servicebus = servicebus  # type: ignore[attr-defined]
     yield servicebus
     with without_traceback():
-        if problem := servicebus.end():
+        problem = servicebus._end(bool(servicebus.passed))  # None after KeyboardInterrupt.
+        if servicebus.passed and problem:
             raise EmulatorError(problem)
 
 
@@ -68,10 +69,12 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     report = yield
     servicebus = item.stash.get(_servicebus, None)
     if report.when in ("setup", "call") and servicebus is not None:
-        servicebus.passed = report.when == "call" and report.passed
+        if report.when == "call" or report.failed:
+            servicebus.passed = report.passed
         if report.failed:
             with suppress(EmulatorError):  # The emulator has ended, as the failure says.
-                report.sections.append((f"timeline of {servicebus.name}", str(servicebus.timeline())))
+                if text := servicebus._report():
+                    report.sections.append((f"timeline of {servicebus.name}", text))
     return report
 
 

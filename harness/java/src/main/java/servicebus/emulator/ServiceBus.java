@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
@@ -220,32 +221,35 @@ public final class ServiceBus implements AutoCloseable {
         }
     }
 
-    /** The timeline for the report of a failure. */
-    String timelineReport() {
+    /** The timeline for the report of a failure, or null if the namespace has ended as that of a passed test. */
+    synchronized String timelineReport() {
+        if (endedPassed != null) {
+            return end(false);
+        }
         try {
-            return "timeline of " + name() + "\n" + timeline();
+            return "timeline of " + name() + "\n" + uninterrupted(this::timeline);
         } catch (EmulatorException problem) {
             return problem.getMessage();
         }
     }
 
     /**
-     * Ends the namespace if it has not ended; returns the problem that fails a passed test, or null, or the timeline of a
-     * failed one.
+     * Ends the namespace if it has not ended; returns the problem that fails a passed test, or the timeline of a failed one,
+     * or null. A test that fails after {@link #close} gets nothing more: {@link #close} has thrown the problem.
      */
     synchronized String end(boolean passed) {
         if (endedPassed == null) {
-            report = requestEnd(passed);
+            report = (String) uninterrupted(() -> ask("POST", "end", Map.of("passed", passed))).get("report");
             endedPassed = passed;
         }
-        return passed && !endedPassed ? null : report;
+        return passed == endedPassed ? report : null;
     }
 
-    private String requestEnd(boolean passed) {
+    private static <T> T uninterrupted(Supplier<T> request) {
         // The code under test may have left the flag, which would make the request fail.
         boolean isInterrupted = Thread.interrupted();
         try {
-            return (String) ask("POST", "end", Map.of("passed", passed)).get("report");
+            return request.get();
         } finally {
             if (isInterrupted) {
                 Thread.currentThread().interrupt();

@@ -82,7 +82,7 @@ public final class ServiceBusExtension
             test.proceed();
         } catch (Throwable thrown) {
             ServiceBus servicebus = context.getStore(STORE).get(ServiceBus.class, ServiceBus.class);
-            if (servicebus != null && selected(context) == this) {
+            if (servicebus != null && selected(context) == this && !(thrown instanceof TestAbortedException)) {
                 servicebus.dynamicTestFailed = true;
                 addTimeline(thrown, servicebus.timelineReport());
             }

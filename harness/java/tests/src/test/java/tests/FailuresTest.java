@@ -103,10 +103,56 @@ class FailuresTest {
     }
 
     @ServiceBusEmulator
+    static class Aborted {
+        @TestFactory
+        Stream<DynamicTest> factory(ServiceBus servicebus) {
+            servicebus.faults().on("complete").loseReply();
+            return Stream.of(DynamicTest.dynamicTest("aborted", () -> Assumptions.abort("not here")));
+        }
+    }
+
+    @Test
+    void aDynamicTestThatIsSkippedDoesNotHideAFaultThatNeverFired() {
+        shows(run(Aborted.class).get("factory"), "a fault never fired: *");
+    }
+
+    @ServiceBusEmulator
+    static class InterruptedDynamic {
+        @TestFactory
+        Stream<DynamicTest> factory(ServiceBus servicebus) {
+            return Stream.of(DynamicTest.dynamicTest("interrupted", () -> {
+                Thread.currentThread().interrupt();
+                throw new IllegalStateException("another");
+            }));
+        }
+    }
+
+    @Test
+    void anInterruptThatADynamicTestLeavesDoesNotHideItsTimeline() {
+        var failures = run(InterruptedDynamic.class);
+        assertTrue(Thread.interrupted());
+        shows(failures.get("interrupted"), "java.lang.IllegalStateException: another", "*timeline of*", "  nothing happened*");
+    }
+
+    @ServiceBusEmulator
     static class Closed {
         @Test
         void passing(ServiceBus servicebus) {
             servicebus.close();
+        }
+
+        @Test
+        void once(ServiceBus servicebus) {
+            servicebus.faults().on("complete").loseReply();
+            servicebus.close();
+        }
+
+        @TestFactory
+        Stream<DynamicTest> factory(ServiceBus servicebus) {
+            return Stream.of(DynamicTest.dynamicTest("dynamic", () -> {
+                servicebus.close();
+                throw new IllegalStateException("another");
+            }));
         }
 
         @Test
@@ -121,6 +167,10 @@ class FailuresTest {
         var failures = run(Closed.class);
         assertEquals("", failures.get("passing"));
         shows(failures.get("failing"), "a fault never fired: *");
+        shows(failures.get("once"), "a fault never fired: *");
+        assertEquals(-1, failures.get("once").indexOf("Suppressed"));
+        shows(failures.get("dynamic"), "java.lang.IllegalStateException: another");
+        assertEquals(-1, failures.get("dynamic").indexOf("Suppressed"));
     }
 
     @ServiceBusEmulator(queues = {"a", "b"})
