@@ -31,12 +31,13 @@ export async function explore(explored: Explored, test: (run: Run) => unknown): 
   const topology = encoded(explored.topology, callSite()?.file) ?? { queues: ["queue.1"] };
   const emulator = await shared();
   const { control } = emulator;
-  const defaults = {
-    name: test.name || undefined,
-    token: process.env["SERVICEBUS_EXPLORE"],
-    within: WITHIN_SECONDS,
-  };
-  const { id } = await control.ask("POST", "explorations", { ...defaults, ...explored, topology });
+  const { id } = await control.ask("POST", "explorations", {
+    ...explored,
+    topology,
+    name: explored.name ?? (test.name || undefined),
+    token: explored.token ?? process.env["SERVICEBUS_EXPLORE"],
+    within: explored.within ?? WITHIN_SECONDS,
+  });
   const exploration = `explorations/${id}`;
   try {
     for (let run; (run = await control.ask("POST", `${exploration}/runs`));) {
