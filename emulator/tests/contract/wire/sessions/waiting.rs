@@ -45,7 +45,7 @@ fn a_waiting_session_attach_is_answered_when_a_session_is_released() {
 }
 
 #[test]
-fn a_session_that_an_update_gives_to_who_waits_is_not_lost_by_it() {
+fn a_session_that_an_update_gives_to_a_waiting_receiver_is_not_lost_by_it() {
     let (bus, mut holder) = Bus::with_sessions().with_client();
     send_all(&mut holder, "q", &[("m", "s")]);
     let held = holder.accept("q", "s");
