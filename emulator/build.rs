@@ -1,5 +1,5 @@
 //! Writes the description of the control API as the program contains it: without indentation, and packed for the executable,
-//! which would carry ten times as much of it otherwise.
+//! which would carry ten times as much of it otherwise. Links the executable for Linux.
 
 use std::error::Error;
 use std::path::Path;
@@ -12,7 +12,21 @@ fn main() -> Result<(), Box<dyn Error>> {
         .lines()
         .flat_map(|line| [line.trim_start(), "\n"]);
     let out = std::env::var("OUT_DIR")?;
+    link();
     write(Path::new(&out), &lines.collect::<String>())
+}
+
+/// Links the executable for Linux at a fixed address, as Go does: the 9,000 relocations of one that can be loaded anywhere
+/// would take 213 KB and a fiftieth of a start. A static program keeps them in 3 KB (`image/flags`).
+fn link() {
+    let of_target =
+        |name: &str| std::env::var(format!("CARGO_CFG_TARGET_{name}")).unwrap_or_default();
+    let is_static = of_target("FEATURE")
+        .split(',')
+        .any(|feature| feature == "crt-static");
+    if of_target("OS") == "linux" && of_target("ENV") == "gnu" && !is_static {
+        println!("cargo::rustc-link-arg-bins=-no-pie");
+    }
 }
 
 #[cfg(not(feature = "cli"))]

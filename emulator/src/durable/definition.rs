@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use servicebus_arm_template::collected;
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
     ClientAffinity, Entity, EntityDescription, EntityKind, EntityPath, Property, PropertyValue,
@@ -187,7 +188,7 @@ fn administration(entity: &Entity) -> Map<String, Value> {
         };
         Some((property.name.to_owned(), value))
     });
-    given.collect()
+    collected(given)
 }
 
 /// The row of the authorization rules that were added to a namespace.

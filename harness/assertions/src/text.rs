@@ -109,11 +109,16 @@ pub fn nearest_first(wanted: &str, names: Vec<String>) -> Vec<String> {
 
 /// Sorts by precomputed keys. All callers have keys of one type, so that sorting is compiled once.
 pub(crate) fn sorted<T>(keys: Vec<(usize, (usize, usize))>, items: Vec<T>) -> Vec<T> {
-    let mut order = Vec::from_iter(0..keys.len());
-    order.sort_by_key(|&index| keys[index]);
+    let order = order(&keys);
     let mut items = Vec::from_iter(items.into_iter().map(Some));
     let sorted = order.into_iter();
     sorted.filter_map(|index| items[index].take()).collect()
+}
+
+fn order(keys: &[(usize, (usize, usize))]) -> Vec<usize> {
+    let mut order = Vec::from_iter(0..keys.len());
+    order.sort_by_key(|&index| keys[index]);
+    order
 }
 
 /// Returns how different two names are: by edits, then by the length of their common prefix.

@@ -4,7 +4,8 @@
 //! bounds; its problems are mapped to positions in the text. Only missing targets are not detected here, because that needs
 //! the entities of the namespace, see [`super::missing_targets`].
 
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
+use servicebus_arm_template::collected;
 use servicebus_broker::{
     EntityDescription, EntityKind, EntityPath, EntityStatus, Property, PropertyType, PropertyValue,
     Tier,
@@ -89,7 +90,7 @@ pub fn properties_json(kind: EntityKind, description: &EntityDescription) -> Jso
         let value = property.get(description)?;
         Some((property.name.to_owned(), json(value)))
     });
-    shown.collect::<Map<_, _>>().into()
+    collected(shown).into()
 }
 
 /// Parses the name of an entity.

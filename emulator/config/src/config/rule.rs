@@ -1,6 +1,7 @@
 //! The `Properties` of a rule in the official format, extended by what only AMQP can express.
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
+use servicebus_arm_template::collected;
 use servicebus_broker::filter::{Correlation, Encoded, Filter, Parameters, Rule, Value};
 
 use super::document::{AMQP, FilterType, SELECTOR};
@@ -33,9 +34,8 @@ pub fn rule_json(rule: &Rule) -> Json {
 }
 
 fn correlation(filter: &Correlation) -> Json {
-    let mut properties: Map<String, Json> = correlation_properties(filter)
-        .map(|(name, text)| (name.to_owned(), text.into()))
-        .collect();
+    let properties = correlation_properties(filter);
+    let mut properties = collected(properties.map(|(name, text)| (name.to_owned(), text.into())));
     if !filter.properties.is_empty() {
         let user = filter.properties.iter();
         let user = named(user.map(|(name, encoded)| (&**name, encoded)));
@@ -53,10 +53,7 @@ fn expression(text: &str, parameters: &Parameters) -> Json {
 }
 
 fn named<'a>(values: impl Iterator<Item = (&'a str, &'a Encoded)>) -> Json {
-    let members: Map<String, Json> = values
-        .map(|(name, encoded)| (name.to_owned(), value(encoded)))
-        .collect();
-    members.into()
+    collected(values.map(|(name, encoded)| (name.to_owned(), value(encoded)))).into()
 }
 
 fn value(encoded: &Encoded) -> Json {

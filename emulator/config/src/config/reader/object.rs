@@ -5,6 +5,7 @@ use std::time::Duration;
 use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::{Range, Ranged};
 use serde_json::Value as Json;
+use servicebus_arm_template::collected;
 
 use super::{Located, Location, Locations, Report};
 use crate::config::{duration, problem};
@@ -382,7 +383,7 @@ pub(crate) fn json(value: &Value<'_>) -> Json {
             let members = object.properties.iter();
             let members =
                 members.map(|member| (member.name.as_str().to_owned(), json(&member.value)));
-            Json::Object(members.collect())
+            Json::Object(collected(members))
         }
         Value::Array(array) => array.elements.iter().map(json).collect(),
         Value::NullKeyword(_) => Json::Null,

@@ -2,7 +2,8 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Number, Value, json};
+use servicebus_arm_template::collected;
 use servicebus_codec::{DecodeError, Reader, Value as Amqp, Writer};
 use uuid::Uuid;
 
@@ -40,7 +41,7 @@ pub(crate) fn to_json(encoded: &[u8], plain: &str) -> Result<Value, DecodeError>
 }
 
 fn object(name: &str, value: Value) -> Value {
-    Value::Object(Map::from_iter([(name.to_owned(), value)]))
+    Value::Object(collected([(name.to_owned(), value)]))
 }
 
 fn whole(number: i128) -> Value {
