@@ -24,7 +24,7 @@ use thiserror::Error;
 pub(crate) use key_set::MAX_KEY_SET_SIZE;
 
 pub use connection_string::{ConnectionString, ConnectionStringError};
-pub use grants::{Claim, Claims, Grant, Grants, audience_path, covers};
+pub use grants::{Claim, Claims, Grant, Grants, audience_path, covers, path_of_audience};
 pub use jwt::verify_issued;
 pub use key_set::KeySet;
 pub use policy::{Acceptance, Jwt, Policy, TokenCheck, verify_plain};

@@ -144,7 +144,8 @@ impl ClientConnection {
         let (acceptance, reply) = self.validate_token(&namespace, request)?;
         // Not before: a client with an invalid token has not chosen.
         self.choose(namespace, request);
-        let claimed = Address::parse(&acceptance.audience_path);
+        let claimed = request.property("name").map(crate::auth::path_of_audience);
+        let claimed = Address::parse(&claimed.unwrap_or_default());
         self.grant(acceptance);
         self.check_claimed(&claimed)?;
         Ok(reply)

@@ -17,11 +17,11 @@ use crate::service_http::XML;
 /// How much longer a batch in JSON may be than its messages: an escape has six characters for one.
 const JSON_EXPANSION: u64 = 6;
 
-/// The messages of a request as they are stored, with their bytes and limits.
+/// The messages of a request as they are stored, with their bytes and the limit.
 struct EncodedMessages {
     messages: Vec<Message>,
     size: u64,
-    limits: [u64; 2],
+    limit: u64,
 }
 
 impl EncodedMessages {
@@ -29,7 +29,7 @@ impl EncodedMessages {
         Self {
             messages: Vec::new(),
             size: 0,
-            limits: limits(target),
+            limit: max_size(target),
         }
     }
 }
@@ -77,11 +77,8 @@ impl RequestContext {
         let message = Message::parse(message.encode(now), self.caller.ids());
         let mut message = message.map_err(|error| message_rejection(&error))?;
         encoded.size += message.size();
-        let [single, together] = encoded.limits;
-        let is_alone = encoded.messages.is_empty() && message.scheduled_at().is_none();
-        let limit = if is_alone { single } else { together };
-        if encoded.size > limit {
-            return Err(too_large(encoded.size, limit));
+        if encoded.size > encoded.limit {
+            return Err(too_large(encoded.size, encoded.limit));
         }
         message.shift_to_namespace_time(ahead);
         encoded.messages.push(message);
@@ -108,16 +105,14 @@ impl RequestContext {
     }
 }
 
-/// Returns the maximum bytes of a single message that is accepted at once, and of everything else (semantics §17.2).
-fn limits(target: &Target) -> [u64; 2] {
-    target.namespace.read(&target.entity, |entity| {
-        let entity = &entity;
-        [entity.max_message_size(), entity.tier().max_message_size()]
-    })
+/// Returns the maximum bytes of the messages of a request: an entity's own limit is for AMQP only (semantics §17.2).
+fn max_size(target: &Target) -> u64 {
+    let namespace = &target.namespace;
+    namespace.read(&target.entity, |entity| entity.tier().max_message_size())
 }
 
 async fn read_message(target: &Target, content: &mut Content) -> Result<bytes::Bytes, Rejection> {
-    let [limit, _] = limits(target);
+    let limit = max_size(target);
     content.read(limit).await.map_err(|error| match error {
         ReadError::TooLong(size) => too_large(size, limit),
         ReadError::Refused(rejection) => rejection,
@@ -125,8 +120,7 @@ async fn read_message(target: &Target, content: &mut Content) -> Result<bytes::B
 }
 
 async fn read_batch(target: &Target, content: &mut Content) -> Result<bytes::Bytes, Rejection> {
-    let [_, limit] = limits(target);
-    let limit = limit * JSON_EXPANSION;
+    let limit = max_size(target) * JSON_EXPANSION;
     content.read(limit).await.map_err(|error| match error {
         ReadError::TooLong(size) => {
             let text = format!("The batch has {size} bytes or more; at most {limit} are read.");

@@ -190,8 +190,13 @@ impl fmt::Debug for Claims {
 /// The suffix of Service Bus hosts; a text without scheme that starts with such a host has an authority.
 const SERVICE_SUFFIX: &str = ".servicebus.windows.net";
 
-/// Returns the path of an audience: lower-case, decoded, without slashes at its ends; empty for a whole namespace.
+/// Returns the [path of an audience](path_of_audience) in lower case, for comparison.
 pub fn audience_path(audience: &str) -> String {
+    path_of_audience(audience).to_lowercase()
+}
+
+/// Returns the path of an audience: decoded, without slashes at its ends; empty for a whole namespace.
+pub fn path_of_audience(audience: &str) -> String {
     let once = decode(audience);
     // Some SDKs encode twice: then the scheme separator is still encoded.
     let text = match once.contains("://") {
@@ -203,7 +208,7 @@ pub fn audience_path(audience: &str) -> String {
         None => without_authority(&text),
     };
     let path = path.split('?').next().unwrap_or_default();
-    decode(path).trim_matches('/').to_lowercase()
+    decode(path).trim_matches('/').to_owned()
 }
 
 /// Returns whether a token for `audience_path` (as [`audience_path`] returns it) applies to the address `entity_path`: to

@@ -239,3 +239,14 @@ fn a_batch_over_the_limit_of_the_tier_is_refused() {
     let refused = rest.send_batch("q", &endless);
     assert_contains(refused.refusal(413), "at most 1572864 are read");
 }
+
+#[test]
+fn an_entity_for_large_messages_accepts_them_over_amqp_only() {
+    let large = ("q", r#""MaxMessageSizeInKilobytes":4096"#);
+    let config = queues(r#""Tier":"premium""#, &[large]);
+    let (bus, rest) = Bus::configured(&config).with_rest();
+    let refused = rest.send("q", &[], &"x".repeat(1024 * 1024));
+    assert_contains(refused.refusal(403), "exceeds the limit (1048576 bytes)");
+    assert_eq!(rest.send("q", &[], &"x".repeat(1000 * 1024)).status, 201);
+    assert_eq!(bus.http.held("q"), (1, 0));
+}
