@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use serde::Deserialize;
-use servicebus_broker::{EntityPath, SubQueue};
+use servicebus_broker::{Entity, EntityPath, SubQueue};
 use servicebus_control_api::{Counts, Receiver, Receivers};
 
 use super::error::{ApiError, QueryParams, SelectedNamespace, check_not_broken};
@@ -28,11 +28,13 @@ pub(crate) async fn show(
 
 /// Returns the message counts of a store and those beside it.
 pub(crate) fn of_entity(namespace: &Namespace, entity: &SharedEntity, kind: SubQueue) -> Counts {
-    shown(namespace.read(entity, |entity| entity.counts(kind)))
+    namespace.read(entity, |entity| shown(entity, kind))
 }
 
-/// Converts counts for the control API.
-pub(crate) fn shown(counts: servicebus_broker::Counts) -> Counts {
+/// Returns the counts as the control API shows them. The size of a topic includes the copies that its subscriptions hold, like
+/// its `SizeInBytes`.
+pub(crate) fn shown(entity: &Entity, kind: SubQueue) -> Counts {
+    let counts = entity.counts(kind);
     let mut shown = Counts::default();
     shown.active = counts.active as u64;
     shown.dead_letter = counts.dead_letter as u64;
@@ -41,7 +43,10 @@ pub(crate) fn shown(counts: servicebus_broker::Counts) -> Counts {
     shown.transfer = counts.transfer as u64;
     shown.locked = counts.locked as u64;
     shown.deferred = counts.deferred as u64;
-    shown.size_bytes = counts.size;
+    shown.size_bytes = match kind {
+        SubQueue::Active => entity.whole_size(),
+        SubQueue::DeadLetter | SubQueue::TransferDeadLetter => counts.size,
+    };
     shown
 }
 

@@ -121,7 +121,7 @@ fn summary(namespace: &Namespace, entity: &SharedEntity) -> EntitySummary {
             path: locked.path().to_string(),
             kind: super::entities::name(entity.kind).to_owned(),
             status: description.status.name().to_owned(),
-            counts: shown(locked.counts(SubQueue::Active)),
+            counts: shown(locked, SubQueue::Active),
             receivers: locked.receivers(SubQueue::Active).count() as u64,
             requires_session: description.requires_session,
             forward_to: path(&description.forward_to),

@@ -12,7 +12,7 @@ use axum::http::Method;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::response::IntoResponse;
-use servicebus_broker::{Counter, Counts, EntityId, SubQueue};
+use servicebus_broker::{Counter, Counts, Entity, EntityId, SubQueue};
 use tokio::task::yield_now;
 
 use super::entities;
@@ -276,8 +276,11 @@ async fn collect(namespace: &Namespace, rows: &mut Vec<Row>, omitted: &mut u64) 
         .for_each(|tally| add(&mut total, tally.as_slice()));
     sum.tally = Some(total);
     for (index, entity) in namespace.entities().into_iter().enumerate() {
-        let counts = namespace.read(&entity, |entity| entity.counts(SubQueue::Active));
+        let counts = |entity: &Entity| (entity.counts(SubQueue::Active), entity.whole_size());
+        let (mut counts, whole_size) = namespace.read(&entity, counts);
         sum.add(&counts);
+        // In the sum, what a topic's subscriptions hold counts once.
+        counts.size = whole_size;
         match rows.len() < ENTITIES {
             true => rows.push(Row {
                 labels: format!(

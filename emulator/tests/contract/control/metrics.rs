@@ -53,6 +53,19 @@ fn messages_and_events_are_counted_by_entity_and_namespace() {
 }
 
 #[test]
+fn the_size_of_a_topic_includes_copies_that_count_once_in_its_namespace() {
+    let config = topic(&json!({}), &[("one", json!({})), ("two", json!({}))]);
+    let (bus, mut peer, sender) = Bus::configured(&config).with_sender("t");
+    peer.send(&sender, &Message::new("a"));
+    let size = |entity: &str| bus.http.counts(entity)["size_bytes"].as_u64().unwrap();
+    let copies = size("t/Subscriptions/one") + size("t/Subscriptions/two");
+    assert!(copies > 0);
+    assert_eq!(size("t"), copies);
+    let sum = format!("servicebus_namespace_size_bytes{{namespace=\"sbemulatorns\"}} {copies}\n");
+    assert_contains(&text(&bus, "/metrics", ""), &sum);
+}
+
+#[test]
 fn metrics_count_requests_by_result() {
     let bus = Bus::with_queues(&["q"]);
     let busy = json!({
