@@ -347,13 +347,4 @@ mod tests {
         assert_eq!(nonempty(Some("".into())), None);
         assert_eq!(nonempty(Some("/bin/x".into())), Some("/bin/x".into()));
     }
-
-    #[test]
-    fn a_named_binary_that_is_missing_is_an_error() {
-        let error = find_binary(Some(Path::new("/nowhere/servicebus-emulator"))).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "no emulator binary at /nowhere/servicebus-emulator, named by the builder; run `cargo install --path <checkout>/emulator`, or in the checkout `cargo build -p servicebus-emulator`, or name none, so that the harness searches for it"
-        );
-    }
 }

@@ -99,7 +99,9 @@ fn a_flow_with_echo_is_answered_once_and_without_echo() {
     assert_eq!(peer.only().fields[4..7], [uint(0), uint(0), uint(1000)]);
     peer.frame(0, FLOW, &echo(Some(1)));
     peer.frame(0, FLOW, &echo(Some(1)));
-    assert_eq!(peer.only().fields[4..7], [uint(1), uint(0), uint(5)]);
+    let flow = peer.only();
+    assert_eq!(flow.fields[4..7], [uint(1), uint(0), uint(5)]);
+    assert_eq!(flow.fields[9], Value::Bool(false));
 }
 
 #[test]

@@ -114,15 +114,6 @@ fn scheduled_times_and_durations_are_in_client_time() {
 }
 
 #[test]
-fn duplicates_are_accepted_and_dropped() {
-    let (bus, rest) = Bus::with_queue(r#""RequiresDuplicateDetection":true"#).with_rest();
-    let id = ("BrokerProperties", r#"{"MessageId":"m-1"}"#);
-    assert_eq!(rest.send("q", &[id], "first").status, 201);
-    assert_eq!(rest.send("q", &[id], "second").status, 201);
-    assert_eq!(bus.http.held("q"), (1, 0));
-}
-
-#[test]
 fn a_sent_message_wakes_receivers_over_amqp() {
     let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
     let receiver = peer.receiver_with_credit("q", 1);

@@ -95,20 +95,6 @@ fn a_drain_is_answered_after_the_available_messages() {
 }
 
 #[test]
-fn a_flow_with_echo_is_answered() {
-    let (_bus, mut peer) = Bus::with_queues(&["q"]).with_client();
-    let receiver = peer.receiver("q");
-    let mut fields = vec![uint(0), uint(100), uint(0), uint(100)];
-    fields.extend([uint(receiver.handle), uint(0), uint(7), Value::Null]);
-    fields.extend([Value::Bool(false), Value::Bool(true)]);
-    peer.frame(0, FLOW, &fields);
-    let echo = peer.take("an echo", |frame| {
-        frame.code == FLOW && frame.field(4) == &uint(receiver.handle)
-    });
-    assert_eq!((echo.number(6), echo.flag(9)), (7, false));
-}
-
-#[test]
 fn a_reader_with_enough_credit_gets_every_message() {
     // More than the output may hold at a time, whether the socket accepts it at once or not.
     for (count, size) in [(3000, 500), (40, 200_000)] {
