@@ -13,7 +13,7 @@ use servicebus_codec::DecodeError;
 use super::batch;
 use super::broker_properties::BrokerPropertiesHeader;
 use super::decoded::DecodedMessage;
-use super::headers::application_properties;
+use super::headers::{BROKER_PROPERTIES, application_properties};
 use super::outgoing::OutgoingMessage;
 
 /// A message as in a response.
@@ -26,9 +26,14 @@ pub struct Mapped {
 }
 
 /// Converts a delivery for a client over HTTP.
+///
+/// # Panics
+///
+/// If the broker's properties are not shown.
 pub fn shown(delivery: &Delivery) -> Result<Mapped, DecodeError> {
     let response = DecodedMessage::read(delivery, 0)?.respond(StatusCode::OK, None);
     let (parts, body) = response.into_parts();
+    assert!(parts.headers.contains_key(BROKER_PROPERTIES));
     let headers = parts.headers.iter();
     let headers = headers
         .map(|(name, value)| name.as_str().len() + value.len())

@@ -386,19 +386,6 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn random_sas_tokens_do_not_panic(text in "\\PC*") {
-            let _ = verified(&text);
-            let _ = verified(&format!("SharedAccessSignature {text}"));
-        }
-
-        #[test]
-        fn random_sas_token_parameters_do_not_panic(resource in "[a-z%/:0-9A-F&=]{0,20}", signature in "[A-Za-z0-9%+=]{0,44}", expiry in "[0-9-]{0,20}") {
-            let _ = verified(&format!(
-                "SharedAccessSignature sr={resource}&sig={signature}&se={expiry}&skn=RootManageSharedAccessKey"
-            ));
-        }
-
-        #[test]
         fn a_signed_token_is_verified(resource in "\\PC{1,40}", name in "[^\\x00-\\x1f;]{1,20}", secret in "\\PC*") {
             let key = Key { name, key: secret, claims: Claims::ALL };
             let verified = verify(&sign(&resource, &key, EXPIRY), std::slice::from_ref(&key), NOW);

@@ -363,11 +363,6 @@ fn the_size_and_nesting_of_a_file_are_limited() {
 
 proptest! {
     #[test]
-    fn random_texts_do_not_panic(text in "\\PC*") {
-        let _ = Config::parse(&text);
-    }
-
-    #[test]
     fn mutated_files_do_not_panic(
         location in 0.0..1.0_f64,
         length in 0_usize..40,

@@ -215,10 +215,3 @@ fn invalid_sasl_plain_responses_are_malformed() {
         );
     }
 }
-
-proptest::proptest! {
-    #[test]
-    fn random_sasl_plain_responses_do_not_panic(response: Vec<u8>) {
-        let _ = verify_plain(&response, &[Key::well_known()]);
-    }
-}
