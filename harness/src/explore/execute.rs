@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::FutureExt as _;
 use servicebus_control_api::{Fault, LoggedOperation, Operation, Pick};
 use servicebus_emulator::ConductedNamespace;
 use servicebus_explore::{Effect, Failure, FaultPoint, Outcome, Plan};
@@ -100,7 +101,7 @@ where
             hangs = hang(&run) => Some(hangs.to_owned()),
         }
     };
-    let tested = CatchUnwind(Box::pin(AssertUnwindSafe(tested))).await;
+    let tested = AssertUnwindSafe(Box::pin(tested)).catch_unwind().await;
     let mut outcome = Outcome {
         fault_ids,
         ..Outcome::default()
@@ -262,21 +263,4 @@ fn is_repeated(point: &FaultPoint, log: &[LoggedOperation]) -> bool {
     };
     let same = log.iter().filter(|one| key(one) == key(&point.operation));
     same.count() as u64 > point.nth
-}
-
-/// Catches the panic of a future.
-struct CatchUnwind<F>(std::pin::Pin<Box<F>>);
-
-impl<F: Future> Future for CatchUnwind<F> {
-    type Output = std::thread::Result<F::Output>;
-
-    fn poll(
-        mut self: std::pin::Pin<&mut Self>,
-        context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Self::Output> {
-        match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(context))) {
-            Ok(polled) => polled.map(Ok),
-            Err(panic) => std::task::Poll::Ready(Err(panic)),
-        }
-    }
 }
