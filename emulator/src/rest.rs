@@ -35,7 +35,7 @@ use context::RequestContext;
 use headers::Content;
 use percent_encoding::percent_decode_str;
 use receive::Waiting;
-use servicebus_broker::ClientId;
+use servicebus_broker::{ClientId, ReceiveMode};
 use uuid::Uuid;
 
 use crate::auth::Claim;
@@ -91,17 +91,15 @@ impl MessagesApi {
         let operation = route.operation(&parts.method)?;
         let entity_target = context.enter(route, parts, operation.claim())?;
         let waiting = &self.waiting;
-        if matches!(operation, Operation::PeekLock | Operation::ReceiveAndDelete) {
+        if matches!(operation, Operation::Receive(_)) {
             // The end of the connection is behind the body.
             content.skip().await?;
         }
         match operation {
             Operation::Send => context.send(&entity_target, parts, content).await,
-            Operation::PeekLock => context.peek_lock(&entity_target, parts, waiting).await,
-            Operation::ReceiveAndDelete => {
-                context
-                    .receive_and_delete(&entity_target, parts, waiting)
-                    .await
+            Operation::Receive(mode) => {
+                let received = context.receive(&entity_target, parts, waiting, mode);
+                received.await
             }
             Operation::Complete(lock) => context.complete(&entity_target, lock),
             Operation::Unlock(lock) => context.unlock(&entity_target, lock),
@@ -140,8 +138,7 @@ pub(crate) struct LockedMessage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation<'a> {
     Send,
-    PeekLock,
-    ReceiveAndDelete,
+    Receive(ReceiveMode),
     Complete(&'a LockedMessage),
     Unlock(&'a LockedMessage),
     Renew(&'a LockedMessage),
@@ -187,8 +184,8 @@ impl Route {
             Target::Head => (
                 "POST, DELETE",
                 match *method {
-                    Method::POST => Some(Operation::PeekLock),
-                    Method::DELETE => Some(Operation::ReceiveAndDelete),
+                    Method::POST => Some(Operation::Receive(ReceiveMode::PeekLock)),
+                    Method::DELETE => Some(Operation::Receive(ReceiveMode::ReceiveAndDelete)),
                     _ => None,
                 },
             ),
@@ -218,8 +215,7 @@ impl Operation<'_> {
     pub(crate) fn claim(self) -> Claim {
         match self {
             Operation::Send => Claim::Send,
-            Operation::PeekLock
-            | Operation::ReceiveAndDelete
+            Operation::Receive(_)
             | Operation::Complete(_)
             | Operation::Unlock(_)
             | Operation::Renew(_) => Claim::Listen,

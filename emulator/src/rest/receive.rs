@@ -51,38 +51,28 @@ struct RequestReceiver<'a> {
 }
 
 impl RequestContext {
-    /// 201 with a locked message, or 204.
-    pub(crate) async fn peek_lock(
+    /// 201 with a locked message, 200 with one that was removed from the entity, or 204.
+    pub(crate) async fn receive(
         &mut self,
         target: &Target,
         parts: &Parts,
         waiting: &Arc<Waiting>,
+        mode: ReceiveMode,
     ) -> Result<Response, Rejection> {
-        let mode = ReceiveMode::PeekLock;
-        match self.receive(target, parts, waiting, mode).await? {
-            Some(delivery) => {
+        let Some(delivery) = self.await_delivery(target, parts, waiting, mode).await? else {
+            return Ok(StatusCode::NO_CONTENT.into_response());
+        };
+        let (status, location) = match mode {
+            ReceiveMode::PeekLock => {
                 let location = self.location(target, parts, &delivery);
-                self.show(target, &delivery, StatusCode::CREATED, location)
+                (StatusCode::CREATED, location)
             }
-            None => Ok(StatusCode::NO_CONTENT.into_response()),
-        }
+            ReceiveMode::ReceiveAndDelete => (StatusCode::OK, None),
+        };
+        self.show(target, &delivery, status, location)
     }
 
-    /// 200 with a message that was removed from the entity, or 204.
-    pub(crate) async fn receive_and_delete(
-        &mut self,
-        target: &Target,
-        parts: &Parts,
-        waiting: &Arc<Waiting>,
-    ) -> Result<Response, Rejection> {
-        let mode = ReceiveMode::ReceiveAndDelete;
-        match self.receive(target, parts, waiting, mode).await? {
-            Some(delivery) => self.show(target, &delivery, StatusCode::OK, None),
-            None => Ok(StatusCode::NO_CONTENT.into_response()),
-        }
-    }
-
-    async fn receive(
+    async fn await_delivery(
         &mut self,
         target: &Target,
         parts: &Parts,
