@@ -278,9 +278,6 @@ pub(crate) struct QueryParams<T>(pub(crate) T);
 /// A JSON object with the fields of `T` as the body; an invalid one gets an error like all others.
 pub(crate) struct Body<T>(pub(crate) T);
 
-/// A body of any JSON; an invalid one gets an error like all others.
-pub(crate) struct AnyBody(pub(crate) Value);
-
 /// A JSON object with the fields of `T`. Serde alone would also read an array of the values of the fields.
 #[derive(Deserialize)]
 #[serde(transparent, bound = "T: DeserializeOwned")]
@@ -363,16 +360,8 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     }
 }
 
-impl<S: Send + Sync> FromRequest<S> for AnyBody {
-    type Rejection = ApiError;
-
-    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        json(request, state).await.map(Self)
-    }
-}
-
 /// Reads the body, of any content type: `curl -d` sends everything as a form.
-async fn json<S: Send + Sync, T: DeserializeOwned>(
+pub(crate) async fn json<S: Send + Sync, T: DeserializeOwned>(
     request: Request,
     state: &S,
 ) -> Result<T, ApiError> {

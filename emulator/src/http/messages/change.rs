@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use serde_json::Value;
 use servicebus_broker::{
@@ -20,7 +20,7 @@ use super::one;
 use super::search::{self, Criteria, SearchPosition};
 use crate::http::Control;
 use crate::http::counts::{EntityQuery, find};
-use crate::http::error::{AnyBody, ApiError, Body, Object, QueryParams, SelectedNamespace};
+use crate::http::error::{ApiError, Body, Object, QueryParams, SelectedNamespace, json};
 use crate::namespace::{Ids, Namespace, SharedEntity};
 
 /// Maximum number of messages that one request changes.
@@ -33,9 +33,10 @@ pub(crate) async fn send(
     State(control): State<Control>,
     SelectedNamespace(namespace): SelectedNamespace,
     QueryParams(EntityQuery { entity: address }): QueryParams<EntityQuery>,
-    AnyBody(sent): AnyBody,
+    request: Request,
 ) -> Result<(StatusCode, Json<SentMessages>), ApiError> {
     let entity = target(&namespace, "entity", &address)?;
+    let sent = json(request, &control).await?;
     let (sent, are_several) = if let Value::Array(sent) = sent {
         (sent, true)
     } else {
