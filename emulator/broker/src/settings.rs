@@ -110,12 +110,9 @@ impl Tier {
         }
     }
 
-    /// Returns the maximum size of a session state in bytes (semantics §1).
+    /// Returns the maximum size of a session state in bytes, which is that of a message (semantics §1).
     pub fn max_session_state(self) -> u64 {
-        match self {
-            Self::Basic | Self::Standard => 256 * 1024,
-            Self::Premium => 1024 * 1024,
-        }
+        self.max_message_size()
     }
 
     /// Returns the maximum number of messages in a batch under [`BatchLimit::Messages`]; `None` where only bytes count.

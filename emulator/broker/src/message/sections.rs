@@ -80,21 +80,8 @@ impl Sections {
             seen[rank] = true;
             last = last.max(rank);
         }
-        let [
-            header,
-            delivery_annotations,
-            message_annotations,
-            properties,
-            application,
-        ] = ends;
         Ok(Scanned {
-            sections: Self {
-                header,
-                delivery_annotations,
-                message_annotations,
-                properties,
-                application,
-            },
+            sections: Self::from_ends(ends),
             is_other_form,
         })
     }
@@ -112,6 +99,10 @@ impl Sections {
 
     /// Creates sections from their ends; `None` if one would end before it begins.
     pub(crate) fn of_ends(ends: [u32; 5]) -> Option<Self> {
+        ends.is_sorted().then_some(Self::from_ends(ends))
+    }
+
+    fn from_ends(ends: [u32; 5]) -> Self {
         let [
             header,
             delivery_annotations,
@@ -119,13 +110,13 @@ impl Sections {
             properties,
             application,
         ] = ends;
-        ends.is_sorted().then_some(Self {
+        Self {
             header,
             delivery_annotations,
             message_annotations,
             properties,
             application,
-        })
+        }
     }
 
     pub(crate) fn header<'a>(&self, payload: &'a [u8]) -> &'a [u8] {
