@@ -110,6 +110,22 @@ macro_rules! every_kind_of_link_but_prefetching {
     };
 }
 
+/// Cases over every transport but plain TCP, each in a module of its own; over TLS with those of a further script.
+macro_rules! over_every_transport {
+    ($sdk:expr, $cases:ident $(, $script:ident { $($case:ident),* })?) => {
+        mod over_tls {
+            $cases!($sdk, TLS);
+            $(test_of!($script: $sdk, TLS, $script { $($case),* });)?
+        }
+        mod over_websocket {
+            $cases!($sdk, WEBSOCKET);
+        }
+        mod over_websocket_and_tls {
+            $cases!($sdk, SECURED_WEBSOCKET);
+        }
+    };
+}
+
 /// A test of the cases of one script: they spend their time waiting, and so run side by side.
 macro_rules! test_of {
     ($test:ident: $sdk:expr, $settings:ident, $script:ident { $($case:ident),* $(,)? }) => {

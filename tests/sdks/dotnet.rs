@@ -5,21 +5,15 @@ use std::process::Command;
 
 every_case!(crate::driver::Sdk::DotNet);
 
-mod over_tls {
-    every_kind_of_link!(crate::driver::Sdk::DotNet, TLS);
-
-    // With a credential it knows nothing but TLS.
-    test_of!(connection: crate::driver::Sdk::DotNet, TLS, connection { token_credential, expired_token });
-}
-
-// It knows no WebSocket without TLS but that of an emulator.
-mod over_websocket {
-    every_kind_of_link!(crate::driver::Sdk::DotNet, WEBSOCKET);
-}
-
-mod over_websocket_and_tls {
-    every_kind_of_link!(crate::driver::Sdk::DotNet, SECURED_WEBSOCKET);
-}
+// With a credential it knows nothing but TLS, and no WebSocket without TLS but that of an emulator.
+over_every_transport!(
+    crate::driver::Sdk::DotNet,
+    every_kind_of_link,
+    connection {
+        token_credential,
+        expired_token
+    }
+);
 
 // What other SDKs have not, or only some of them.
 test_of!(annotated: crate::driver::Sdk::DotNet, SETTINGS, send { annotated });

@@ -10,21 +10,15 @@ pub(crate) const UNSUPPORTED: [&str; 2] = [
 
 every_case!(crate::driver::Sdk::Go);
 
-mod over_tls {
-    every_kind_of_link!(crate::driver::Sdk::Go, TLS);
-
-    // With a credential it knows nothing but TLS.
-    test_of!(connection: crate::driver::Sdk::Go, TLS, connection { token_credential, expired_token });
-}
-
-// The program dials, so that it may do without TLS.
-mod over_websocket {
-    every_kind_of_link!(crate::driver::Sdk::Go, WEBSOCKET);
-}
-
-mod over_websocket_and_tls {
-    every_kind_of_link!(crate::driver::Sdk::Go, SECURED_WEBSOCKET);
-}
+// With a credential it knows nothing but TLS. Over WebSocket the program dials, so that it may do without TLS.
+over_every_transport!(
+    crate::driver::Sdk::Go,
+    every_kind_of_link,
+    connection {
+        token_credential,
+        expired_token
+    }
+);
 
 test_of!(deferral_with_properties: crate::driver::Sdk::Go, SETTINGS, deferral { properties });
 

@@ -23,35 +23,13 @@ macro_rules! every_case_of_python {
 /// The blocking clients.
 mod blocking {
     every_case_of_python!(crate::driver::Sdk::PythonBlocking);
-
-    mod over_tls {
-        every_kind_of_link!(crate::driver::Sdk::PythonBlocking, TLS);
-    }
-
-    mod over_websocket {
-        every_kind_of_link!(crate::driver::Sdk::PythonBlocking, WEBSOCKET);
-    }
-
-    mod over_websocket_and_tls {
-        every_kind_of_link!(crate::driver::Sdk::PythonBlocking, SECURED_WEBSOCKET);
-    }
+    over_every_transport!(crate::driver::Sdk::PythonBlocking, every_kind_of_link);
 }
 
 /// The clients of `azure.servicebus.aio`.
 mod asynchronous {
     every_case_of_python!(crate::driver::Sdk::PythonAsynchronous);
-
-    mod over_tls {
-        every_kind_of_link!(crate::driver::Sdk::PythonAsynchronous, TLS);
-    }
-
-    mod over_websocket {
-        every_kind_of_link!(crate::driver::Sdk::PythonAsynchronous, WEBSOCKET);
-    }
-
-    mod over_websocket_and_tls {
-        every_kind_of_link!(crate::driver::Sdk::PythonAsynchronous, SECURED_WEBSOCKET);
-    }
+    over_every_transport!(crate::driver::Sdk::PythonAsynchronous, every_kind_of_link);
 }
 
 /// The version before, whose completions have left when they return, and no more; it does not hear that a lock was lost.
@@ -61,18 +39,10 @@ mod before_7_15 {
 
         every_kind_of_link_but_prefetching!(PythonBlocking714, SETTINGS);
         test_of!(locks: PythonBlocking714, SETTINGS, locks { not_overtaken });
-
-        mod over_tls {
-            every_kind_of_link_but_prefetching!(super::PythonBlocking714, TLS);
-        }
-
-        mod over_websocket {
-            every_kind_of_link_but_prefetching!(super::PythonBlocking714, WEBSOCKET);
-        }
-
-        mod over_websocket_and_tls {
-            every_kind_of_link_but_prefetching!(super::PythonBlocking714, SECURED_WEBSOCKET);
-        }
+        over_every_transport!(
+            crate::driver::Sdk::PythonBlocking714,
+            every_kind_of_link_but_prefetching
+        );
     }
 
     mod asynchronous {
@@ -80,17 +50,9 @@ mod before_7_15 {
 
         every_kind_of_link_but_prefetching!(PythonAsynchronous714, SETTINGS);
         test_of!(locks: PythonAsynchronous714, SETTINGS, locks { not_overtaken });
-
-        mod over_tls {
-            every_kind_of_link_but_prefetching!(super::PythonAsynchronous714, TLS);
-        }
-
-        mod over_websocket {
-            every_kind_of_link_but_prefetching!(super::PythonAsynchronous714, WEBSOCKET);
-        }
-
-        mod over_websocket_and_tls {
-            every_kind_of_link_but_prefetching!(super::PythonAsynchronous714, SECURED_WEBSOCKET);
-        }
+        over_every_transport!(
+            crate::driver::Sdk::PythonAsynchronous714,
+            every_kind_of_link_but_prefetching
+        );
     }
 }
