@@ -220,8 +220,6 @@ fn keys_are_plain(model: &Model) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
     #[test]
     fn a_written_value_decodes_to_itself(model in model()) {
         let mut out = Vec::new();

@@ -134,11 +134,7 @@ fn drive(mut peer: Peer, blocks: &[Vec<u8>], choices: &[u32]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 400,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn any_frames_in_any_order_do_not_panic(

@@ -237,16 +237,7 @@ fn check(world: &World, ledger: &Entries) {
     }
 }
 
-fn config() -> ProptestConfig {
-    ProptestConfig {
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
-
 proptest! {
-    #![proptest_config(config())]
-
     #[test]
     fn random_steps_neither_lose_nor_duplicate_messages(
         dead_letters in any::<bool>(),

@@ -23,17 +23,7 @@ impl SentMessage {
     }
 }
 
-fn config() -> ProptestConfig {
-    ProptestConfig {
-        // The failure is printed; seed files are not needed.
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
-
 proptest! {
-    #![proptest_config(config())]
-
     #[test]
     fn a_random_message_is_delivered_as_sent(sent in sent_message(), time_to_live in any::<Option<u64>>()) {
         // Decimals in the layout of IEEE 754 are rewritten, which `decimals` tests.

@@ -263,7 +263,6 @@ fn uuid() -> uuid::Uuid {
 fn config() -> ProptestConfig {
     ProptestConfig {
         cases: 2_000,
-        failure_persistence: None,
         ..ProptestConfig::default()
     }
 }

@@ -187,16 +187,7 @@ fn found(world: &World, name: &str) -> Held {
     }
 }
 
-fn config() -> ProptestConfig {
-    ProptestConfig {
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
-
 proptest! {
-    #![proptest_config(config())]
-
     #[test]
     fn every_subscription_holds_the_messages_its_rules_match(
         keeps in any::<bool>(),

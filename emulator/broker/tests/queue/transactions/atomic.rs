@@ -139,7 +139,6 @@ fn config() -> ProptestConfig {
     let usual = ProptestConfig::default();
     ProptestConfig {
         cases: usual.cases.max(CASES),
-        failure_persistence: None,
         ..usual
     }
 }
