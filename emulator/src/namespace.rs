@@ -39,6 +39,9 @@ mod operate;
 mod recorded_messages;
 mod refusals;
 
+#[cfg(test)]
+pub(crate) mod tests;
+
 pub(crate) use administer::{AdministerError, NoRights, check_claim};
 use auto::AutoClock;
 pub(crate) use auto::MAX_HOLDS;

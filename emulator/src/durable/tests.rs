@@ -8,14 +8,15 @@ use std::sync::atomic::Ordering;
 use parking_lot::{Condvar, Mutex};
 use servicebus_broker::filter::{Filter, Rule, SqlFilter};
 use servicebus_broker::{
-    ClientAffinity, Context, Entity, EntityDescription, EntityKind, EntityPath, LockToken, Message,
-    Outcome, PropertyChanges, ReceiveMode, ReceiverId, SequenceNumber, SubQueue, Timestamp,
+    ClientAffinity, Context, Entity, EntityDescription, EntityKind, LockToken, Message, Outcome,
+    PropertyChanges, ReceiveMode, ReceiverId, SequenceNumber, SubQueue, Timestamp,
 };
 
 use super::*;
 use crate::clock::tests::put_by_hand;
 use crate::config::NamespaceConfig;
 use crate::failures::Failures;
+use crate::namespace::tests::path;
 use crate::namespace::{Contents, Ids, Namespace};
 
 /// Rows in memory that outlive their store.
@@ -233,10 +234,6 @@ impl Process {
     async fn flush(&self) {
         self.store.flush().await.expect("it can be written");
     }
-}
-
-fn path(name: &str) -> EntityPath {
-    EntityPath::of_address(name).expect("it is legal")
 }
 
 #[tokio::test]

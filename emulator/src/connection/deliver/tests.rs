@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use serde_amqp::Value;
-use servicebus_broker::{EntityDescription, EntityPath, Message, Tier};
+use servicebus_broker::{EntityDescription, Message, Tier};
 use servicebus_test_support::frame::{
     AMQP_HEADER, ATTACH, BEGIN, FLOW, Frame, OPEN, SASL_HEADER, performative, sasl_init, split,
 };
@@ -18,11 +18,10 @@ use super::*;
 use crate::access::{Access, AccessOptions};
 use crate::auth::Key;
 use crate::clock::tests::put_by_hand;
-use crate::config::NamespaceConfig;
 use crate::connection_limit::ConnectionLimit;
-use crate::failures::Failures;
 use crate::listeners::Listeners;
 use crate::memory::Memory;
+use crate::namespace::tests::{path, with_queues};
 use crate::namespace::{Ids, Namespace};
 use crate::namespaces::{ConnectionOrigin, Namespaces, ServerAddress};
 use crate::options::Endpoints;
@@ -36,18 +35,12 @@ const LOCK: Duration = Duration::from_secs(61);
 
 /// A namespace without a task that watches its deadlines, with the queue `q` and a session `s` that exceeds the output's limit.
 fn namespace() -> Arc<Namespace> {
-    let path = EntityPath::of_address("q").expect("it is legal");
     let description = EntityDescription {
         requires_session: true,
         ..EntityDescription::default()
     };
-    let config = NamespaceConfig {
-        queues: vec![(path.clone(), description)],
-        ..NamespaceConfig::new("one")
-    };
-    let (_, real) = put_by_hand();
-    let namespace = Namespace::new(config, real, Some(1), false, Failures::default());
-    let entity = namespace.entity(&path).expect("it is there");
+    let namespace = with_queues(["q"], &description);
+    let entity = namespace.entity(&path("q")).expect("it is there");
     let bytes = Sent::new("m").session("s").body(vec![0; OUTPUT_HIGH / 4]);
     for _ in 0..8 {
         let message = Message::parse(bytes.encode().into(), &mut Ids::new(Some(1), 1));

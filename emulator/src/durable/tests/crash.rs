@@ -27,7 +27,7 @@ use servicebus_broker::{IdSource as _, Message, SubQueue};
 use servicebus_test_support::message::Message as Sent;
 
 use self::disk::{Crash, Progress, SimulatedDisk};
-use self::operations::{Client, path};
+use self::operations::Client;
 use self::seen::seen;
 use crate::clock::tests::put_by_hand;
 use crate::config::NamespaceConfig;
@@ -35,6 +35,7 @@ use crate::durable::file::RowFile;
 use crate::durable::space::DiskSpace;
 use crate::durable::{Batch, Disk, Store, Table};
 use crate::failures::Failures;
+use crate::namespace::tests::{active, path};
 use crate::namespace::{Contents, Ids, Namespace};
 
 /// The default number of histories.
@@ -423,10 +424,4 @@ fn difference(expected: &[String], found: &[String]) -> String {
             .collect::<String>()
     };
     of("-", expected, found) + &of("+", found, expected)
-}
-
-/// Returns the number of messages of a queue that can be received.
-fn active(namespace: &Namespace, name: &str) -> usize {
-    let entity = namespace.entity(&path(name)).expect("it is there");
-    namespace.read(&entity, |entity| entity.counts(SubQueue::Active).active)
 }

@@ -1,13 +1,11 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use servicebus_broker::{Entities as _, Message, SequenceNumber};
+use servicebus_broker::{Entities as _, SequenceNumber};
 
 use super::*;
-use crate::clock::tests::put_by_hand;
-use crate::config::NamespaceConfig;
-use crate::failures::Failures;
-use crate::namespace::{Ids, Namespace};
+use crate::namespace::Namespace;
+use crate::namespace::tests::{path, send_expiring, with_queues};
 
 thread_local! {
     /// How often this thread has locked an entity.
@@ -16,29 +14,15 @@ thread_local! {
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-fn path(name: &str) -> EntityPath {
-    EntityPath::of_address(name).expect("it is legal")
-}
-
 fn namespace(queues: usize) -> Namespace {
-    let queues = (0..queues).map(|at| (path(&format!("q{at}")), EntityDescription::default()));
-    let config = NamespaceConfig {
-        queues: queues.collect(),
-        ..NamespaceConfig::new("one")
-    };
-    let (_, real) = put_by_hand();
-    Namespace::new(config, real, Some(1), false, Failures::default())
+    let names = (0..queues).map(|at| format!("q{at}"));
+    with_queues(names, &EntityDescription::default())
 }
 
 /// Sends a message with a time to live of so many seconds.
 fn send(namespace: &Namespace, queue: &str, seconds: u32) {
-    let mut bytes = vec![0x00, 0x53, 0x70, 0xc0, 0x08, 0x03, 0x40, 0x40, 0x70];
-    bytes.extend((seconds * 1000).to_be_bytes());
-    bytes.extend([0x00, 0x53, 0x75, 0xa0, 0x01, b'x']);
-    let message = Message::parse(bytes.into(), &mut Ids::new(Some(1), 1)).expect("it is legal");
     let entity = namespace.entity(&path(queue)).expect("it is there");
-    let sent = namespace.operate_as_broker(&entity, |entity, cx| entity.send(cx, message));
-    sent.expect("there is room");
+    send_expiring(namespace, &entity, seconds);
 }
 
 fn due_in(namespace: &Namespace) -> Option<Duration> {

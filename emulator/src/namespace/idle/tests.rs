@@ -2,49 +2,34 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Waker};
 
-use servicebus_broker::{EntityDescription, EntityPath, Message, ReceiveMode};
+use servicebus_broker::{EntityDescription, ReceiveMode};
 
 use super::*;
-use crate::clock::tests::put_by_hand;
-use crate::config::NamespaceConfig;
-use crate::failures::Failures;
-use crate::namespace::Ids;
+use crate::namespace::tests::{send_expiring, with_queues};
 use crate::router::ConnectionId;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// A namespace with a queue, whose messages expire after 10, 20 and 30 s.
 fn namespace() -> Namespace {
-    with_queues(1)
+    of_queues(1)
 }
 
 /// The same with so many queues.
-fn with_queues(count: usize) -> Namespace {
-    let path = |number| EntityPath::of_address(&format!("q{number}")).expect("it is legal");
-    let queues = (0..count).map(|number| (path(number), EntityDescription::default()));
-    let config = NamespaceConfig {
-        queues: queues.collect(),
-        ..NamespaceConfig::new("one")
-    };
-    let (_, real) = put_by_hand();
-    let namespace = Namespace::new(config, real, Some(1), false, Failures::default());
-    for (entity, seconds) in { namespace.entities() }
-        .iter()
-        .flat_map(|entity| [10_u32, 20, 30].map(|s| (entity, s)))
-    {
-        let mut bytes = vec![0x00, 0x53, 0x70, 0xc0, 0x08, 0x03, 0x40, 0x40, 0x70];
-        bytes.extend((seconds * 1000).to_be_bytes());
-        bytes.extend([0x00, 0x53, 0x75, 0xa0, 0x01, b'x']);
-        let message = Message::parse(bytes.into(), &mut Ids::new(Some(1), 1)).expect("it is legal");
-        let sent = namespace.operate_as_broker(entity, |entity, cx| entity.send(cx, message));
-        sent.expect("there is room");
+fn of_queues(count: usize) -> Namespace {
+    let names = (0..count).map(|number| format!("q{number}"));
+    let namespace = with_queues(names, &EntityDescription::default());
+    for entity in namespace.entities() {
+        for seconds in [10, 20, 30] {
+            send_expiring(&namespace, &entity, seconds);
+        }
     }
     namespace
 }
 
 #[tokio::test(start_paused = true)]
 async fn at_most_a_hundred_busy_entities_are_listed() {
-    let namespace = with_queues(150);
+    let namespace = of_queues(150);
     for (number, entity) in (1..).zip(namespace.entities()) {
         namespace.operate_as_broker(&entity, |entity, cx| {
             let (kind, id) = (SubQueue::Active, ReceiverId(number));

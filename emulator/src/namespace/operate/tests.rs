@@ -3,28 +3,16 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use servicebus_broker::{EntityDescription, EntityPath, Message, SubQueue};
+use servicebus_broker::{EntityDescription, Message};
 
 use super::*;
 use crate::blocking::run_blocking;
-use crate::clock::tests::put_by_hand;
-use crate::config::NamespaceConfig;
-use crate::failures::Failures;
 use crate::namespace::Ids;
-
-fn path(name: &str) -> EntityPath {
-    EntityPath::of_address(name).expect("it is legal")
-}
+use crate::namespace::tests::{active, path, with_queues};
 
 /// A namespace with two queues.
 fn namespace() -> Namespace {
-    let queues = ["a", "b"].map(|name| (path(name), EntityDescription::default()));
-    let config = NamespaceConfig {
-        queues: queues.to_vec(),
-        ..NamespaceConfig::new("one")
-    };
-    let (_, real) = put_by_hand();
-    Namespace::new(config, real, Some(1), false, Failures::default())
+    with_queues(["a", "b"], &EntityDescription::default())
 }
 
 fn message() -> Message {
@@ -37,11 +25,6 @@ fn send(namespace: &Namespace, name: &str) -> Result<(), String> {
     let entity = namespace.entity(&path(name)).ok_or("it is not there")?;
     let sent = namespace.operate_as_broker(&entity, |entity, cx| entity.send(cx, message));
     sent.map(drop).map_err(|error| error.to_string())
-}
-
-fn active(namespace: &Namespace, name: &str) -> usize {
-    let entity = namespace.entity(&path(name)).expect("it is there");
-    namespace.read(&entity, |entity| entity.counts(SubQueue::Active).active)
 }
 
 /// Panics in the middle of an operation, as a bug in it would.

@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use servicebus_broker::filter::{Filter, Rule, SqlFilter};
 use servicebus_broker::{
-    ClientId, Context, Delivery, Entity, EntityDescription, EntityKind, EntityPath, LockToken,
-    Message, Outcome, PropertyChanges, ReceiveMode, ReceiverId, RuleChange, SequenceNumber,
-    SessionAccess, SessionName, SubQueue, Transaction,
+    ClientId, Context, Delivery, Entity, EntityDescription, EntityKind, LockToken, Message,
+    Outcome, PropertyChanges, ReceiveMode, ReceiverId, RuleChange, SequenceNumber, SessionAccess,
+    SessionName, SubQueue, Transaction,
 };
 use servicebus_test_support::message::Message as Sent;
 use servicebus_test_support::value::text;
 
 use super::{SeededRng, Steps};
+use crate::namespace::tests::path;
 use crate::namespace::{Caller, Ids, Namespace};
 use crate::router::ConnectionId;
 
@@ -402,8 +403,4 @@ fn plain() -> EntityDescription {
         max_delivery_count: 5000,
         ..EntityDescription::default()
     }
-}
-
-pub(super) fn path(name: &str) -> EntityPath {
-    EntityPath::of_address(name).expect("it is legal")
 }
