@@ -9,9 +9,9 @@ use std::time::Duration;
 use servicebus_harness::azservicebus::core::BasicRetryPolicy;
 use servicebus_harness::azservicebus::receiver::DeadLetterOptions;
 use servicebus_harness::azservicebus::{
-    ServiceBusClient, ServiceBusClientOptions, ServiceBusMessage, ServiceBusReceiveMode,
-    ServiceBusReceivedMessage, ServiceBusReceiver, ServiceBusReceiverOptions,
-    ServiceBusRetryOptions, ServiceBusSender, SubQueue,
+    ServiceBusClient, ServiceBusClientOptions, ServiceBusMessage, ServiceBusPeekedMessage,
+    ServiceBusReceiveMode, ServiceBusReceivedMessage, ServiceBusReceiver,
+    ServiceBusReceiverOptions, ServiceBusRetryOptions, ServiceBusSender, SubQueue,
 };
 use servicebus_harness::observe;
 use servicebus_harness::prelude::*;
@@ -329,6 +329,14 @@ pub(crate) fn refusal<T>(outcome: Result<T, impl Debug>) -> String {
             error
         }
     }
+}
+
+/// The sequence numbers of peeked messages.
+pub(crate) fn numbers(messages: &[ServiceBusPeekedMessage]) -> Vec<i64> {
+    let messages = messages.iter();
+    messages
+        .map(ServiceBusPeekedMessage::sequence_number)
+        .collect()
 }
 
 /// The bodies of messages, as text.

@@ -3,7 +3,9 @@
 use servicebus_harness::azservicebus::{ServiceBusMessageState, ServiceBusPeekedMessage};
 use servicebus_harness::prelude::*;
 
-use crate::conformance::client::{bus, complete, connected, done, receive_one, receiver, send};
+use crate::conformance::client::{
+    bus, complete, connected, done, numbers, receive_one, receiver, send,
+};
 
 #[tokio::test]
 async fn a_peek_shows_locked_and_unlocked_messages_as_active() {
@@ -54,13 +56,6 @@ async fn a_peek_at_an_empty_queue_is_empty() {
 
     let peeked = done("a peek", receiver.peek_message(None)).await;
     assert!(peeked.is_none(), "{peeked:?}");
-}
-
-fn numbers(messages: &[ServiceBusPeekedMessage]) -> Vec<i64> {
-    messages
-        .iter()
-        .map(ServiceBusPeekedMessage::sequence_number)
-        .collect()
 }
 
 fn body(message: &ServiceBusPeekedMessage) -> String {

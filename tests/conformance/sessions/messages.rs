@@ -6,8 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use servicebus_harness::EventKind;
 use servicebus_harness::azservicebus::{
-    ServiceBusMessage, ServiceBusMessageState, ServiceBusPeekedMessage, ServiceBusReceiver,
-    SubQueue,
+    ServiceBusMessage, ServiceBusMessageState, ServiceBusReceiver, SubQueue,
 };
 use servicebus_harness::prelude::*;
 
@@ -17,8 +16,8 @@ use super::receiver::{
 };
 use super::{bus, cart};
 use crate::conformance::client::{
-    assert_refused, because, bodies, body, connected, dead_letters, done, of_sub_queue, send,
-    sender, subscriber_with,
+    assert_refused, because, bodies, body, connected, dead_letters, done, numbers, of_sub_queue,
+    send, sender, subscriber_with,
 };
 
 #[tokio::test]
@@ -234,11 +233,4 @@ async fn expect_dead_for_want_of_id(receiver: &mut ServiceBusReceiver) {
         Some("Session enabled entity doesn't allow a message whose session identifier is null.")
     );
     crate::conformance::client::complete(receiver, &message).await;
-}
-
-fn numbers(messages: &[ServiceBusPeekedMessage]) -> Vec<i64> {
-    messages
-        .iter()
-        .map(ServiceBusPeekedMessage::sequence_number)
-        .collect()
 }

@@ -5,18 +5,9 @@ use servicebus_emulator::auth::{Claim, Key, sas};
 
 use crate::support::*;
 
-/// A queue `q` and a topic `t` with a subscription `s`.
-fn started() -> (Bus, Admin) {
-    let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
-    admin.create("/t", &topic_entry(""));
-    let made = admin.put("/t/Subscriptions/s", &subscription(""));
-    made.expect(201);
-    (bus, admin)
-}
-
 #[test]
 fn o20_o46_a_date_in_a_rule_keeps_its_ticks_and_its_zone() {
-    let (_bus, admin) = started();
+    let (_bus, admin) = Bus::administered();
     let value = |text: &str| {
         format!(
             "<KeyValueOfstringanyType><Key>@d</Key><Value p:type=\"x:dateTime\" \
@@ -51,7 +42,7 @@ fn o20_o46_a_date_in_a_rule_keeps_its_ticks_and_its_zone() {
 
 #[test]
 fn o22_the_default_rule_counts_as_an_sql_filter() {
-    let (_bus, admin) = started();
+    let (_bus, admin) = Bus::administered();
     let shown = admin.get("/t?api-version=2024-05").expect(200);
     assert_eq!(shown.value("SqlFilterCount"), "1");
     assert_eq!(shown.value("CorrelationFilterCount"), "0");
@@ -63,7 +54,7 @@ fn o22_the_default_rule_counts_as_an_sql_filter() {
 
 #[test]
 fn o25_o26_o27_forwarding_is_allowed_with_sessions_and_to_itself() {
-    let (bus, admin) = started();
+    let (bus, admin) = Bus::administered();
     let both = "<RequiresSession>true</RequiresSession><ForwardTo>q</ForwardTo>";
     admin.create("/sessions", &queue(both));
     let made = admin.put("/t/Subscriptions/sessions", &subscription(both));
@@ -86,7 +77,7 @@ fn o25_o26_o27_forwarding_is_allowed_with_sessions_and_to_itself() {
 
 #[test]
 fn o28_scheme_and_host_of_a_forwarding_target_become_lower_case() {
-    let (_bus, admin) = started();
+    let (_bus, admin) = Bus::administered();
     let target = "<ForwardTo>SB://Some.Host:5300/Q</ForwardTo>";
     let made = admin.put("/new", &queue(target)).expect(201);
     assert_eq!(made.value("ForwardTo"), "sb://some.host:5300/Q");
@@ -94,7 +85,7 @@ fn o28_scheme_and_host_of_a_forwarding_target_become_lower_case() {
 
 #[test]
 fn o30_a_partitioned_entity_shows_sixteen_times_the_requested_size() {
-    let (_bus, admin) = started();
+    let (_bus, admin) = Bus::administered();
     let body = |size: u32| {
         queue(&format!(
             "<MaxSizeInMegabytes>{size}</MaxSizeInMegabytes><EnablePartitioning>true</EnablePartitioning>"
@@ -114,7 +105,7 @@ fn o30_a_partitioned_entity_shows_sixteen_times_the_requested_size() {
 
 #[test]
 fn o31_o35_an_authorization_rule_has_any_key_and_the_given_times() {
-    let (_bus, admin) = started();
+    let (_bus, admin) = Bus::administered();
     let key = " not base64, but forty-four characters long ";
     assert_eq!(key.len(), 44);
     let body = |times: &str| {
@@ -196,7 +187,7 @@ fn o32_o33_a_client_without_manage_gets_the_text_of_the_service() {
 
 #[test]
 fn o34_a_new_subscription_has_an_accessed_time_and_a_new_queue_none() {
-    let (_bus, admin) = started();
+    let (_bus, admin) = Bus::administered();
     let never = "0001-01-01T00:00:00Z";
     assert_eq!(admin.get("/q").expect(200).value("AccessedAt"), never);
     let shown = admin.get("/t/Subscriptions/s").expect(200);
@@ -205,7 +196,7 @@ fn o34_a_new_subscription_has_an_accessed_time_and_a_new_queue_none() {
 
 #[test]
 fn o38_an_update_of_user_metadata_ends_locks() {
-    let (bus, admin) = started();
+    let (bus, admin) = Bus::administered();
     let mut peer = bus.client();
     peer.send_to("q", &Message::new("m"));
     let held = peer.receive_from("q");
@@ -216,7 +207,7 @@ fn o38_an_update_of_user_metadata_ends_locks() {
 
 #[test]
 fn o40_errors_for_any_path_are_well_formed_xml() {
-    let (_bus, admin) = started();
+    let (_bus, admin) = Bus::administered();
     for path in [
         "/%00%01%1b",
         "/a%ef%bf%bf",
@@ -237,7 +228,7 @@ fn o40_errors_for_any_path_are_well_formed_xml() {
 
 #[test]
 fn o48_a_maximum_size_unknown_to_the_tier_is_refused() {
-    let (_bus, admin) = started();
+    let (_bus, admin) = Bus::administered();
     let body = |size: u32| queue(&format!("<MaxSizeInMegabytes>{size}</MaxSizeInMegabytes>"));
     let refused = admin.put("/new", &body(777));
     let text = refused.refusal(400);

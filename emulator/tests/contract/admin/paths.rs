@@ -150,16 +150,9 @@ fn a_namespace_describes_itself() {
 
 const MORE: &str = "To know more visit https://aka.ms/sbResourceMgrExceptions.";
 
-fn started() -> (Bus, Admin) {
-    let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
-    admin.create("/t", &topic_entry(""));
-    admin.create("/t/Subscriptions/s", &subscription(""));
-    (bus, admin)
-}
-
 #[test]
 fn a_missing_queue_or_topic_reads_as_the_list_of_public_services() {
-    let (_bus, admin) = started();
+    let (_bus, admin) = Bus::administered();
     for path in [
         "/missing",
         "/",
@@ -188,7 +181,7 @@ fn a_missing_queue_or_topic_reads_as_the_list_of_public_services() {
 
 #[test]
 fn a_missing_subscription_or_rule_is_named() {
-    let (_bus, admin) = started();
+    let (_bus, admin) = Bus::administered();
     let text = |name: &str| format!("Entity 'sbemulatorns:Topic:{name}' was not found. {MORE}");
     for (path, name) in [
         ("/t/Subscriptions/missing", "t|missing"),
@@ -217,7 +210,7 @@ fn a_missing_subscription_or_rule_is_named() {
 
 #[test]
 fn a_missing_entity_cannot_be_updated_or_deleted() {
-    let (_bus, admin) = started();
+    let (_bus, admin) = Bus::administered();
     for body in [queue(""), topic_entry("")] {
         let text = format!("SubCode=40400. Not Found. The Operation doesn't exist. {MORE} .");
         assert_eq!(admin.change("/missing", &body).refusal(404), text);
@@ -244,7 +237,7 @@ fn a_missing_entity_cannot_be_updated_or_deleted() {
 
 #[test]
 fn a_refused_administration_request_is_in_the_timeline() {
-    let (bus, admin) = started();
+    let (bus, admin) = Bus::administered();
     let reply = admin.get("/t/Subscriptions/missing");
     let detail = reply.value("Detail").to_owned();
     let events = bus.http.events("");

@@ -7,13 +7,6 @@ use crate::support::*;
 const RULES: &str = "/t/Subscriptions/s/Rules";
 const SCHEMA: &str = "http://www.w3.org/2001/XMLSchema";
 
-fn started() -> (Bus, Admin) {
-    let (bus, admin) = Bus::with_queues(&["q"]).with_admin();
-    admin.create("/t", &topic_entry(""));
-    admin.create("/t/Subscriptions/s", &subscription(""));
-    (bus, admin)
-}
-
 fn value(name: &str, type_: &str, text: &str) -> String {
     format!(
         "<KeyValueOfstringanyType><Key>{name}</Key><Value i:type=\"l28:{type_}\" xmlns:l28=\"{SCHEMA}\">{text}</Value>\
@@ -132,7 +125,7 @@ fn label() -> Form {
 
 #[test]
 fn every_form_of_a_rule_is_returned_as_given() {
-    let (_bus, admin) = started();
+    let (_bus, admin) = Bus::administered();
     let forms: Vec<Form> = constants()
         .into_iter()
         .chain(expressions())
@@ -160,7 +153,7 @@ fn every_form_of_a_rule_is_returned_as_given() {
 
 #[test]
 fn an_updated_rule_replaces_the_rule_of_that_name() {
-    let (bus, admin) = started();
+    let (bus, admin) = Bus::administered();
     let path = format!("{RULES}/%24default");
     let before = admin.get(&path).expect(200);
     bus.http.advance(10.0);
@@ -183,7 +176,7 @@ fn an_updated_rule_replaces_the_rule_of_that_name() {
 
 #[test]
 fn administered_rules_apply_at_once_and_are_listed_over_amqp() {
-    let (bus, admin) = started();
+    let (bus, admin) = Bus::administered();
     let cheap = format!("{RULES}/cheap");
     let default = format!("{RULES}/$Default");
     let (mut peer, sender) = bus.sender("t");
@@ -209,7 +202,7 @@ fn administered_rules_apply_at_once_and_are_listed_over_amqp() {
 
 #[test]
 fn a_rule_request_without_a_name_in_its_path_is_refused() {
-    let (_bus, admin) = started();
+    let (_bus, admin) = Bus::administered();
     let body = rule(&format!("{}<Name>named</Name>", sql_filter("a = 1")));
     let before = admin.get(RULES).expect(200).texts("title").len();
     for path in [RULES.to_owned(), format!("{RULES}/")] {
@@ -225,7 +218,7 @@ fn a_rule_request_without_a_name_in_its_path_is_refused() {
 
 #[test]
 fn an_invalid_value_of_a_rule_is_refused() {
-    let (_bus, admin) = started();
+    let (_bus, admin) = Bus::administered();
     let with = |parameter: String| {
         rule(&format!(
             "<Filter i:type=\"SqlFilter\"><SqlExpression>a = @p</SqlExpression>\
@@ -260,7 +253,7 @@ fn an_invalid_value_of_a_rule_is_refused() {
 
 #[test]
 fn an_invalid_rule_description_is_refused() {
-    let (_bus, admin) = started();
+    let (_bus, admin) = Bus::administered();
     let with = |filter: &str| rule(&format!("<Filter i:type=\"SqlFilter\">{filter}</Filter>"));
     let long = "a".repeat(1025);
     for (body, text) in [

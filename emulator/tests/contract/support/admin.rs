@@ -40,6 +40,14 @@ impl Bus {
         (self, admin)
     }
 
+    /// A queue `q` and a topic `t` with a subscription `s`, and a client that may do everything.
+    pub(crate) fn administered() -> (Self, Admin) {
+        let (bus, admin) = Self::with_queues(&["q"]).with_admin();
+        admin.create("/t", &topic_entry(""));
+        admin.create("/t/Subscriptions/s", &subscription(""));
+        (bus, admin)
+    }
+
     pub(crate) fn admin_as(&self, token: Option<String>) -> Admin {
         Admin {
             http: self.http,
