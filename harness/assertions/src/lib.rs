@@ -19,7 +19,6 @@ mod matcher;
 mod message;
 mod namespace;
 mod property;
-mod receivers;
 mod recorded;
 mod report;
 mod request;
@@ -30,7 +29,6 @@ mod subject;
 pub mod text;
 mod timeline;
 mod unfired;
-mod unsettled_sends;
 
 pub use address::EntityAddress;
 pub use assertion::{Assertion, ExpectedState, Number, ScheduledEnqueueTime};
