@@ -49,3 +49,4 @@ pub use output::Output;
 pub use serde_amqp::Value;
 pub use unsettled::{DeliveryState, Outcome};
 pub use wire::cold::{PeerOpen, TerminusLifetime};
+pub use wire::value::decode;

@@ -13,6 +13,7 @@ use std::fmt;
 
 use serde_amqp::Value;
 use serde_amqp::primitives::OrderedMap;
+use servicebus_amqp::decode;
 use servicebus_codec::{DecodeError, Reader, Value as Plain, Writer};
 
 use super::condition::{Condition, ServiceError};
@@ -215,9 +216,9 @@ impl Request {
 /// read becomes an empty list, which no field may be.
 fn decoded(body: &[u8]) -> Value {
     let Ok(map) = Reader::new(body).map() else {
-        return serde_amqp::from_slice(body).unwrap_or(Value::Null);
+        return decode(body).unwrap_or(Value::Null);
     };
-    let of = |part: &[u8]| serde_amqp::from_slice(part).unwrap_or(Value::List(Vec::new()));
+    let of = |part: &[u8]| decode(part).unwrap_or(Value::List(Vec::new()));
     let mut fields = OrderedMap::new();
     for (key, value) in map.raw_entries().flatten() {
         fields.insert(of(key), of(value));

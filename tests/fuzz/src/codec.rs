@@ -1,4 +1,5 @@
-//! The codec: what passes [`Reader::validate`] is stepped over, read and decoded by all others, and written the same.
+//! The codec: what passes [`Reader::validate`] is stepped over, read and decoded by all others, `serde_amqp` included, and
+//! written the same.
 
 use servicebus_codec::{DecodeError, Reader, Value, Writer};
 
@@ -25,6 +26,7 @@ pub fn check(input: &[u8]) {
         let end = reader.position();
         assert!(end <= bytes.len());
         agree(&bytes[..end]);
+        let _ = servicebus_amqp::decode(&bytes[..end]);
         for cut in 0..end.min(64) {
             assert!(
                 Reader::new(&bytes[..cut]).validate().is_err(),

@@ -15,6 +15,7 @@ use serde_amqp::Value;
 use serde_amqp::descriptor::Descriptor::Code;
 use servicebus_codec::{DecodeError, Descriptor, Fields, Reader, Writer};
 
+use super::value::decode;
 use super::{code, state, value};
 use crate::error::Error;
 
@@ -311,10 +312,10 @@ fn symbols(fields: &mut Fields<'_>) -> Result<Vec<String>, DecodeError> {
     let Some(encoded) = fields.raw()? else {
         return Ok(Vec::new());
     };
-    let decoded = serde_amqp::from_slice(encoded);
-    let symbols = if let Ok(Value::Symbol(one)) = decoded {
+    let decoded = decode(encoded);
+    let symbols = if let Some(Value::Symbol(one)) = decoded {
         vec![one]
-    } else if let Ok(Value::Array(many)) = decoded {
+    } else if let Some(Value::Array(many)) = decoded {
         let symbol = |value| {
             if let Value::Symbol(symbol) = value {
                 Some(symbol)
@@ -337,7 +338,7 @@ fn entries(encoded: &[u8]) -> Vec<(String, Value)> {
     let mut items = map.items;
     let mut all = Vec::new();
     while let (Ok(key), Ok(value)) = (items.value(), items.skip()) {
-        if let (Some(key), Ok(value)) = (key.as_text(), serde_amqp::from_slice(value)) {
+        if let (Some(key), Some(value)) = (key.as_text(), decode(value)) {
             all.push((key.to_owned(), value));
         }
     }

@@ -5,7 +5,20 @@
 
 use serde_amqp::Value;
 use serde_amqp::descriptor::Descriptor;
-use servicebus_codec::Writer;
+use serde_amqp::primitives::Array;
+use servicebus_codec::{ElementBudget, Reader, Writer};
+
+/// Decodes a value of a peer; `None` if it is not one, or not one that `serde_amqp` can read.
+pub fn decode(encoded: &[u8]) -> Option<Value> {
+    if let Ok(array) = Reader::new(encoded).elements()
+        && array.is_empty()
+    {
+        return Some(Value::Array(Array::from(Vec::new())));
+    }
+    let mut budget = ElementBudget::for_serde_amqp();
+    Reader::new(encoded).validate_within(&mut budget).ok()?;
+    serde_amqp::from_slice(encoded).ok()
+}
 
 /// Appends a value. An array whose elements differ in type is written as null.
 pub(crate) fn write(writer: &mut Writer<'_>, value: &Value) {
@@ -127,8 +140,7 @@ fn sized(bytes: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use serde_amqp::described::Described;
-    use serde_amqp::primitives::{Array, Binary, OrderedMap, Symbol, Timestamp};
-    use servicebus_codec::Reader;
+    use serde_amqp::primitives::{Binary, OrderedMap, Symbol, Timestamp};
 
     use super::*;
 
@@ -138,7 +150,7 @@ mod tests {
         let mut reader = Reader::new(&out);
         reader.validate().unwrap();
         assert!(reader.is_empty(), "{value:?}");
-        serde_amqp::from_slice(&out).unwrap()
+        decode(&out).unwrap()
     }
 
     fn primitives() -> Vec<Value> {
@@ -181,6 +193,47 @@ mod tests {
         }
         let mixed = Value::Array(Array::from(vec![Value::Int(1), Value::Long(1)]));
         assert_eq!(round_trip(&mixed), Value::Null);
+    }
+
+    /// `serde_amqp` takes the bytes of the inner map for further maps, and overflows the stack.
+    #[test]
+    fn arrays_that_are_misread_are_not_decoded() {
+        let content = [1, 2].repeat(100);
+        let element = [
+            &[(content.len() + 5) as u8, 2, 0xa0, content.len() as u8],
+            &content[..],
+            &[0x50, 2],
+        ];
+        let elements = element.concat().repeat(400);
+        let size = (elements.len() + 5) as u32;
+        let array = [
+            &[0xf0][..],
+            &size.to_be_bytes(),
+            &400_u32.to_be_bytes(),
+            &[0xc1],
+            &elements,
+        ]
+        .concat();
+        Reader::new(&array).validate().unwrap();
+        assert_eq!(decode(&array), None);
+        let in_a_list = [
+            &[0xd0][..],
+            &(array.len() as u32 + 4).to_be_bytes(),
+            &[0, 0, 0, 1],
+            &array,
+        ]
+        .concat();
+        Reader::new(&in_a_list).validate().unwrap();
+        assert_eq!(decode(&in_a_list), None);
+        let empty = [0xe0, 2, 0, 0x70];
+        assert_eq!(decode(&empty), Some(Value::Array(Array::from(Vec::new()))));
+        let in_a_list = [&[0xc0, 6, 2][..], &empty, &[0x43]].concat();
+        Reader::new(&in_a_list).validate().unwrap();
+        assert_eq!(
+            decode(&in_a_list),
+            None,
+            "its constructor is kept for the next value"
+        );
     }
 
     #[test]

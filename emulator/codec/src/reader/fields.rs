@@ -172,6 +172,11 @@ impl<'a> Reader<'a> {
 }
 
 impl Array<'_> {
+    /// Returns whether no element is left.
+    pub fn is_empty(&self) -> bool {
+        self.left == 0
+    }
+
     /// Replaces `value` with the next element and its constructor, as if it stood alone, but without descriptors; returns
     /// false if there is none.
     pub fn next_into(&mut self, value: &mut Vec<u8>) -> Result<bool, DecodeError> {

@@ -14,6 +14,8 @@ pub struct ElementBudget {
     elements: u32,
     /// Elements of arrays without width.
     widthless: u32,
+    /// Whether `serde_amqp` must be able to decode them.
+    for_serde_amqp: bool,
 }
 
 impl Default for ElementBudget {
@@ -21,11 +23,22 @@ impl Default for ElementBudget {
         Self {
             elements: MAX_ELEMENTS,
             widthless: MAX_WIDTHLESS,
+            for_serde_amqp: false,
         }
     }
 }
 
 impl ElementBudget {
+    /// The budget of a value that `serde_amqp` will decode. Version 0.18 keeps the constructor of an array that is empty or has
+    /// compound or described elements for the next value, and takes its contents for others, to any depth; here such an array
+    /// is an error.
+    pub fn for_serde_amqp() -> Self {
+        Self {
+            for_serde_amqp: true,
+            ..Self::default()
+        }
+    }
+
     fn walk(&mut self, count: u32) -> Result<(), DecodeError> {
         let left = self.elements.checked_sub(count);
         self.elements = left.ok_or(DecodeError::TooManyElements { count })?;
@@ -98,6 +111,10 @@ impl Reader<'_> {
         }
         let mut inner = depth.checked_sub(1).ok_or(DecodeError::TooDeep)?;
         let mut code = items.byte()?;
+        let is_misread = count == 0 || code == code::DESCRIBED || code::is_compound(code);
+        if budget.for_serde_amqp && is_misread {
+            return Err(unexpected("an array of scalars", code));
+        }
         while code == code::DESCRIBED {
             inner = inner.checked_sub(1).ok_or(DecodeError::TooDeep)?;
             items.validate_at(inner, budget)?;

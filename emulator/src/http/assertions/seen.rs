@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use serde_amqp::Value;
+use servicebus_amqp::decode;
 use servicebus_assertions::{Message, MessageState, PropertyValue};
 use servicebus_broker::{self as broker, Timestamp};
 use servicebus_codec::{DecodeError, Reader};
@@ -69,7 +70,7 @@ fn body(content: &Bytes) -> Result<Bytes, DecodeError> {
         let section = reader.descriptor()?.section();
         let mut inside = reader;
         let encoded = reader.skip()?;
-        let value = || serde_amqp::from_slice::<Value>(encoded).unwrap_or(Value::Null);
+        let value = || decode(encoded).unwrap_or(Value::Null);
         match section {
             0x75 => {
                 data.push(content.slice_ref(inside.binary()?));

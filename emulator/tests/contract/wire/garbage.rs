@@ -33,6 +33,38 @@ impl WellBehavedClient {
     }
 }
 
+/// An array of maps whose elements a decoder with the wrong constructor takes for further maps, without end.
+fn array_of_maps() -> Vec<u8> {
+    let content = [1, 2].repeat(100);
+    let size = content.len() as u8;
+    let element = [&[size + 5, 2, 0xa0, size], &content[..], &[0x50, 2]].concat();
+    let elements = [&[0xc1], &element.repeat(400)[..]].concat();
+    let size = (elements.len() + 4) as u32;
+    [
+        &[0xf0],
+        &size.to_be_bytes()[..],
+        &400_u32.to_be_bytes(),
+        &elements,
+    ]
+    .concat()
+}
+
+#[test]
+fn a_request_with_an_array_of_maps_is_answered() {
+    let mut other_client = WellBehavedClient::new();
+    let mut peer = other_client.bus.client();
+    let node = peer.node("q/$management");
+    let request = Message::request(text("request-1"), text(&node.reply_to), Value::Null)
+        .application("operation", text("com.microsoft:peek-message"));
+    let mut encoded = request.encode();
+    assert_eq!(encoded.pop(), Some(0x40), "the null of its body");
+    encoded.extend(array_of_maps());
+    peer.transfer(&node.requests, 0, true, &encoded);
+    let reply = Reply::new(peer.receive(&node.replies));
+    assert_eq!(reply.status(), 400, "{reply:?}");
+    other_client.go_on();
+}
+
 #[test]
 fn a_protocol_error_ends_only_its_connection_session_or_link() {
     let mut other_client = WellBehavedClient::new();
