@@ -5,6 +5,7 @@
 mod data;
 mod health;
 mod log;
+mod output;
 mod report;
 mod values;
 
@@ -27,6 +28,7 @@ use crate::tls::{TlsOptions, UserCertificate};
 pub use data::{DataCommand, run_data};
 pub use health::{HealthOptions, run_health};
 pub use log::Log;
+pub use output::print;
 pub use report::{describe, print_env, run_check, run_client_settings, run_import};
 use values::{
     FOR_TESTS, PortOption, TokenOption, for_tests, read_certificate_name, read_host, read_pair,

@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use servicebus_emulator::cli::{
-    Command, HealthOptions, Log, RunOptions, print_env, run_check, run_client_settings, run_data,
-    run_health, run_import,
+    Command, HealthOptions, Log, RunOptions, print, print_env, run_check, run_client_settings,
+    run_data, run_health, run_import,
 };
 use servicebus_emulator::{Config, Emulator, Options, StartError, TraceOptions};
 use tokio::io::AsyncReadExt as _;
@@ -22,6 +22,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const UNHEALTHY: u8 = 1;
 /// Exit codes (interfaces.md); the parser exits with 2 for most bad arguments.
 const BAD_CONFIGURATION: u8 = 1;
+const CANNOT_PRINT: u8 = 1;
 const BAD_ARGUMENTS: u8 = 2;
 const CANNOT_LISTEN: u8 = 3;
 
@@ -45,22 +46,27 @@ fn main() -> ExitCode {
 
 type RunResult = Result<ExitCode, (u8, String)>;
 
+fn printed(text: &str) -> RunResult {
+    print(text)
+        .map(|()| ExitCode::SUCCESS)
+        .map_err(|message| (CANNOT_PRINT, message))
+}
+
 fn check(file: &Path) -> RunResult {
     let report = run_check(file).map_err(|error| (BAD_CONFIGURATION, error.to_string()))?;
-    let _ = write!(io::stdout(), "{report}");
-    Ok(ExitCode::SUCCESS)
+    printed(&report)
 }
 
 fn health(options: &HealthOptions) -> RunResult {
     let text = run_health(options).map_err(|message| (UNHEALTHY, message))?;
-    let _ = write!(io::stdout(), "{text}");
+    // The exit code is the result, whether or not the report can be written.
+    let _ = print(&text);
     Ok(ExitCode::SUCCESS)
 }
 
 fn print_environment(options: RunOptions) -> RunResult {
     let text = print_env(options).map_err(|error| (exit_code(&error), error.to_string()))?;
-    let _ = write!(io::stdout(), "{text}");
-    Ok(ExitCode::SUCCESS)
+    printed(&text)
 }
 
 fn import(file: &Path, parameters: &BTreeMap<String, String>) -> RunResult {
@@ -69,16 +75,14 @@ fn import(file: &Path, parameters: &BTreeMap<String, String>) -> RunResult {
     for note in notes {
         let _ = writeln!(io::stderr(), "{note}");
     }
-    let _ = write!(io::stdout(), "{text}");
-    Ok(ExitCode::SUCCESS)
+    printed(&text)
 }
 
 fn client_settings(options: RunOptions) -> RunResult {
     let config = config(&options)?;
     let text = run_client_settings(options, &config)
         .map_err(|error| (exit_code(&error), error.to_string()))?;
-    let _ = write!(io::stdout(), "{text}");
-    Ok(ExitCode::SUCCESS)
+    printed(&text)
 }
 
 fn config(options: &RunOptions) -> Result<Config, (u8, String)> {

@@ -2,13 +2,13 @@
 
 mod export;
 
-use std::io::{self, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use servicebus_broker::{EntityKind, SubQueue};
 
+use super::output::print;
 use crate::config::NamespaceConfig;
 use crate::durable::{Disk, LoadedEntity, OfflineStore, Visitor, compact, open_offline, walk};
 use crate::options::DataError;
@@ -43,12 +43,10 @@ pub fn run_data(data: &DataCommand) -> Result<(), String> {
         Action::Export => export::run(directory),
         Action::Compact => compact(directory)
             .map_err(|error| error.to_string())
-            .map(|(before, after)| print(&format!("{before} bytes before, {after} bytes after"))),
+            .and_then(|(before, after)| {
+                print(&format!("{before} bytes before, {after} bytes after\n"))
+            }),
     }
-}
-
-fn print(line: &str) {
-    let _ = writeln!(io::stdout(), "{line}");
 }
 
 fn open(directory: &Path) -> Result<OfflineStore, String> {
@@ -114,21 +112,24 @@ fn check(directory: &Path) -> Result<(), String> {
         let text = crate::failures::panic_text(&*payload);
         Err(crate::durable::LoadError::Disk(text))
     });
-    contents.lines.iter().for_each(|line| print(line));
+    let mut lines = contents.lines;
     let mut problems = contents.problems;
     problems.extend(damage.map(|damage| format!("the checksums of the file: {damage}")));
     match walked {
-        Ok(bodies) => print(&format!(
+        Ok(bodies) => lines.push(format!(
             "{} messages with {} bodies of {} bytes; the next start removes {} bodies without a message",
             contents.messages, bodies.count, bodies.bytes, bodies.unused
         )),
         Err(error) => problems.push(format!("the rest cannot be read: {error}")),
     }
+    if problems.is_empty() {
+        lines.push(format!("{}: no damage found", file.display()));
+    }
+    let printed = print(&String::from_iter(
+        lines.into_iter().map(|line| line + "\n"),
+    ));
     match problems.is_empty() {
-        true => {
-            print(&format!("{}: no damage found", file.display()));
-            Ok(())
-        }
+        true => printed,
         false => Err(format!("{file:?} is damaged:\n  {}", problems.join("\n  "))),
     }
 }

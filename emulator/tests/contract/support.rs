@@ -29,7 +29,9 @@ pub(crate) use node::{
     received, refused_with, schedule, scheduled, token_request, tokens,
 };
 pub(crate) use peer::{Open, Peer};
-pub(crate) use process::{FREE_PORTS, Process, failure, own_loopback, printed, run, signal, spawn};
+pub(crate) use process::{
+    FREE_PORTS, Process, failure, own_loopback, printed, run, run_into, signal, spawn,
+};
 pub(crate) use receiving::{
     BATCH, Delivery, abandoned, accepted, batch, dead_lettered, deferred, refused, released,
 };

@@ -9,6 +9,7 @@ use servicebus_broker::filter::Rule;
 use servicebus_broker::{EntityKind, EntityPath, SequenceNumber, SubQueue};
 
 use super::open;
+use crate::cli::output::check_written;
 use crate::config::{NamespaceConfig, SubscriptionConfig, TopicConfig, export};
 use crate::durable::{Definition, Disk, LoadedEntity, OfflineStore, Visitor, fill, walk};
 use crate::http::at_rest;
@@ -44,17 +45,21 @@ pub(super) fn run(directory: &Path) -> Result<(), String> {
     let walked = walk(&*disk, &mut exporting);
     exporting.end_namespace();
     exporting.print("]}\n");
-    if let Err(error) = exporting.out.flush() {
-        exporting.fail(error.to_string());
-    }
+    let flushed = exporting.out.flush();
+    exporting.check(flushed);
     walked.map_err(|error| error.to_string())?;
     exporting.failure.map_or(Ok(()), Err)
 }
 
 impl<W: Write> Exporting<W> {
     fn print(&mut self, text: &str) {
-        if let Err(error) = self.out.write_all(text.as_bytes()) {
-            self.fail(error.to_string());
+        let written = self.out.write_all(text.as_bytes());
+        self.check(written);
+    }
+
+    fn check(&mut self, written: io::Result<()>) {
+        if let Err(failure) = check_written(written) {
+            self.fail(failure);
         }
     }
 
@@ -144,9 +149,8 @@ impl<W: Write> Visitor for Exporting<W> {
                     Ok(message) => {
                         self.print(separator);
                         // Without a copy: a message can have 100 MiB.
-                        if let Err(error) = serde_json::to_writer(&mut self.out, &message) {
-                            self.fail(error.to_string());
-                        }
+                        let written = serde_json::to_writer(&mut self.out, &message);
+                        self.check(written.map_err(io::Error::from));
                     }
                     Err(error) => self.fail(format!("{address}: {error}")),
                 }

@@ -1,6 +1,9 @@
 //! The output for code that insists on `*.servicebus.windows.net`; `--print-env az`: the lines that point `az` at an
 //! emulator; `import`: a configuration on standard output, what it leaves out on standard error.
 
+use std::fs::File;
+use std::io;
+
 use crate::support::*;
 
 const TWO: &str = r#"{"UserConfig":{"Namespaces":[
@@ -165,4 +168,31 @@ fn problems_of_an_import_are_reported_with_their_path() {
     printed(&[&bicep[..], &["--set", "prefix=shop"]].concat());
     failure(2, &[&bicep[..], &["--set", "prefix"]].concat());
     failure(1, &["import", "nowhere.json"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_exits_with_code_1() {
+    let file = TemporaryFile::new(TWO);
+    let temporary = TemporaryDirectory::unused();
+    let directory = ["--tls-directory", temporary.path()];
+    for arguments in [
+        &["check", file.path()][..],
+        &["import", "../fixtures/arm/exported.json"],
+        &[&["client-settings"][..], &directory].concat(),
+        &[
+            &["--print-env", "az", "--https-port", "8443"][..],
+            &directory,
+        ]
+        .concat(),
+    ] {
+        let full = File::options().write(true).open("/dev/full");
+        let ran = run_into(full.expect("it can be written"), arguments);
+        assert_eq!(ran.code, Some(1), "{arguments:?}: {ran:?}");
+        let last = ran.stderr.lines().last().unwrap_or_default();
+        assert_starts_with(last, "cannot write to standard output: ");
+        // A reader that needs no more closes the pipe.
+        let (_, closed) = io::pipe().expect("a pipe");
+        assert_eq!(run_into(closed, arguments).code, Some(0), "{arguments:?}");
+    }
 }

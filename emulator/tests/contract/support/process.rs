@@ -186,8 +186,16 @@ pub(crate) struct Ran {
 
 /// Runs the binary to its end.
 pub(crate) fn run(arguments: &[&str], variables: &[(&str, &str)]) -> Ran {
-    let output = command(arguments, variables).output();
-    let output = output.expect("the binary starts");
+    end(&mut command(arguments, variables))
+}
+
+/// Runs the binary to its end with this standard output.
+pub(crate) fn run_into(stdout: impl Into<Stdio>, arguments: &[&str]) -> Ran {
+    end(command(arguments, &[]).stdout(stdout))
+}
+
+fn end(command: &mut Command) -> Ran {
+    let output = command.output().expect("the binary starts");
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     Ran {
         code: output.status.code(),

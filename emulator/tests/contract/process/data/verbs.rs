@@ -140,6 +140,22 @@ fn data_compact_keeps_all_messages() {
     assert_messages(&process, "q/$deadletterqueue", &[("dead", "active", 0)]);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn data_commands_report_output_that_cannot_be_written() {
+    let directory = written();
+    for own in ["check", "export", "compact"] {
+        let full = fs::File::options().write(true).open("/dev/full");
+        let full = full.expect("it can be written");
+        let ran = run_into(full, &["data", directory.path(), own]);
+        assert_eq!(ran.code, Some(1), "{own}: {ran:?}");
+        assert_starts_with(&ran.stderr, "cannot write to standard output: ");
+        let (_, closed) = std::io::pipe().expect("a pipe");
+        let ran = run_into(closed, &["data", directory.path(), own]);
+        assert_eq!((ran.code, &*ran.stderr), (Some(0), ""), "{own}");
+    }
+}
+
 #[test]
 fn data_commands_report_a_missing_or_used_directory() {
     let nowhere = Directory::unused();
