@@ -397,10 +397,7 @@ impl TryFrom<RunArguments> for RunOptions {
             http_port: arguments.http_port,
             https_port: arguments.https_port.0,
             tls: TlsOptions {
-                // Other programs get the paths of its files.
-                directory: arguments
-                    .tls_directory
-                    .map(|directory| absolute(&directory).unwrap_or(directory)),
+                directory: arguments.tls_directory.map(resolved),
                 certificate: certificate.map(|(chain, key)| UserCertificate { chain, key }),
                 names: arguments.tls_names,
             },
@@ -419,13 +416,18 @@ impl TryFrom<RunArguments> for RunOptions {
             connection_memory: arguments.connection_memory,
             process_memory: arguments.process_memory,
             data: arguments.data.map(|directory| DataOptions {
-                directory,
+                directory: resolved(directory),
                 sync: arguments.sync,
                 prune: arguments.prune,
             }),
             variables: !arguments.for_tests,
         })
     }
+}
+
+/// Returns the absolute path of a directory: other programs get the paths of its certificates.
+fn resolved(directory: PathBuf) -> PathBuf {
+    absolute(&directory).unwrap_or(directory)
 }
 
 #[cfg(test)]

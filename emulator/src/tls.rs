@@ -63,15 +63,19 @@ pub fn issue_certificate(name: String) -> Result<IssuedCertificate, Arc<TlsError
 }
 
 /// Returns the file with the certificate of the user's authority, which issues certificates for loopback addresses and the
-/// service's domain; creates it if needed. `None` where the options have a certificate.
-pub fn authority_file(options: TlsOptions) -> Result<Option<PathBuf>, Arc<TlsError>> {
+/// service's domain; creates it if needed. It is below the data directory if the user has no cache directory. `None` where
+/// the options have a certificate, and where the authority is in memory only.
+pub fn authority_file(
+    options: TlsOptions,
+    data: Option<PathBuf>,
+) -> Result<Option<PathBuf>, Arc<TlsError>> {
     let now = RealClock::start(WallClock::default()).unix_seconds();
     let options = TlsOptions {
         // For names elsewhere an emulator has an authority of its run, in a file that ends with it.
         names: Vec::new(),
         ..options
     };
-    let tls = Tls::new(options, None, Vec::new(), now);
+    let tls = Tls::new(options, data, Vec::new(), now);
     tls.prepare()?;
     Ok(tls.authority_file().map(Path::to_owned))
 }

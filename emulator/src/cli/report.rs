@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use servicebus_broker::filter::{Filter, Rule};
@@ -18,8 +18,8 @@ use crate::config::{
     Arm, Config, ConfigError, NamespaceConfig, SubscriptionConfig, TopicConfig, duration, rule_json,
 };
 use crate::import::{Note, import};
-use crate::options::StartError;
-use crate::tls::authority_file;
+use crate::options::{DataOptions, StartError};
+use crate::tls::{TlsOptions, authority_file};
 
 /// Column width of a namespace's settings: the longest name of a queue property, so that both line up.
 const WIDTH: usize = "DuplicateDetectionHistoryTimeWindow".len();
@@ -239,7 +239,7 @@ pub fn run_client_settings(options: RunOptions, config: &Config) -> Result<Strin
     // Every port takes TLS.
     let http = chosen(Some(options.http_port)).filter(|&port| port == HTTPS_PORT);
     let https = chosen(options.https_port).or(http);
-    let ca_file = authority_file(options.tls).map_err(StartError::Tls)?;
+    let ca_file = ca_file(options.tls, options.data)?;
     let mut text = String::new();
     let needed = [
         amqps.is_none().then_some(" --amqps-port 5671"),
@@ -276,10 +276,17 @@ pub fn print_env(options: RunOptions) -> Result<String, StartError> {
     };
     // A new directory, because `az` neither registers a cloud twice nor gets a new token from another emulator.
     let mut text = "export AZURE_CONFIG_DIR=\"$(mktemp -d)\"\n".to_owned();
-    // Clients already trust the authority of a certificate that the user supplies.
-    if let Some(file) = authority_file(options.tls).map_err(StartError::Tls)? {
-        let file = servicebus_config::quoted(&file.display().to_string());
-        text.push_str(&format!("export REQUESTS_CA_BUNDLE={file}\n"));
+    let is_given = options.tls.certificate.is_some();
+    match ca_file(options.tls, options.data)? {
+        Some(file) => {
+            let file = servicebus_config::quoted(&file.display().to_string());
+            text.push_str(&format!("export REQUESTS_CA_BUNDLE={file}\n"));
+        }
+        // Clients already trust the authority of a certificate that the user supplies.
+        None if is_given => {}
+        None => text.push_str(
+            "# No file here for REQUESTS_CA_BUNDLE: save what the emulator answers at /$emulator/v1/ca.pem\n",
+        ),
     }
     let secret = match options.access.control_token {
         Some(_) => "\"$SERVICEBUS_EMULATOR_CONTROL_TOKEN\"",
@@ -291,6 +298,11 @@ pub fn print_env(options: RunOptions) -> Result<String, StartError> {
          az login --service-principal -u any -p {secret} --tenant any\n"
     ));
     Ok(text)
+}
+
+fn ca_file(tls: TlsOptions, data: Option<DataOptions>) -> Result<Option<PathBuf>, StartError> {
+    let directory = data.map(|data| data.directory);
+    authority_file(tls, directory).map_err(StartError::Tls)
 }
 
 /// Returns the address at which a client on this machine reaches an emulator that listens on `host`.

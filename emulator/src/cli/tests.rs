@@ -247,6 +247,14 @@ fn a_certificate_requires_its_key() {
 }
 
 #[test]
+fn paths_that_other_programs_get_are_absolute() {
+    let options = run(&["--data", "d", "--tls-directory", "t"]);
+    let here = std::env::current_dir().unwrap();
+    assert_eq!(options.data.unwrap().directory, here.join("d"));
+    assert_eq!(options.tls.directory, Some(here.join("t")));
+}
+
+#[test]
 fn an_ipv6_address_may_be_in_brackets() {
     for (written, host) in [("[::1]", "::1"), ("::1", "::1"), ("[a]", "[a]")] {
         assert_eq!(run(&["--host", written]).host, host);

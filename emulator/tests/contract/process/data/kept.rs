@@ -205,13 +205,15 @@ fn management_locks_and_tags_of_pruned_resources_are_removed() {
 }
 
 /// As in a container, where the user has no cache directory.
+const NOWHERE: [(&str, &str); 3] = [("HOME", ""), ("XDG_CACHE_HOME", ""), ("LOCALAPPDATA", "")];
+const PRINT_ENV: [&str; 4] = ["--print-env", "az", "--https-port", "8443"];
+
 #[test]
 fn the_ca_is_kept_in_the_data_directory_without_a_cache_directory() {
     let directory = Directory::unused();
     let arguments = [&FREE_PORTS[..], &["--data", directory.path()]].concat();
-    let nowhere = [("HOME", ""), ("XDG_CACHE_HOME", ""), ("LOCALAPPDATA", "")];
     let authority = || {
-        let process = Process::start_with(&arguments, &nowhere);
+        let process = Process::start_with(&arguments, &NOWHERE);
         let file = process.ready["ca_certificate"]
             .as_str()
             .expect("it is told");
@@ -220,5 +222,21 @@ fn the_ca_is_kept_in_the_data_directory_without_a_cache_directory() {
         kill(process);
         text
     };
-    assert_eq!(authority(), authority());
+    // Before the first start, which uses it.
+    for command in [&["client-settings"][..], &PRINT_ENV] {
+        let ran = run(&[command, &["--data", directory.path()]].concat(), &NOWHERE);
+        let variable = format!("export REQUESTS_CA_BUNDLE={}/tls/ca.pem", directory.path());
+        assert_contains(&ran.stdout, &variable);
+    }
+    let printed = fs::read_to_string(directory.file("tls/ca.pem")).expect("it is made");
+    assert_eq!(authority(), printed);
+    assert_eq!(authority(), printed);
+}
+
+#[test]
+fn print_env_has_a_comment_if_no_file_has_the_ca() {
+    let ran = run(&PRINT_ENV, &NOWHERE);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let comment = "\n# No file here for REQUESTS_CA_BUNDLE: save what the emulator answers at /$emulator/v1/ca.pem\n";
+    assert_contains(&ran.stdout, comment);
 }
