@@ -41,7 +41,12 @@ pub enum Command {
     /// Runs the emulator.
     Run(RunOptions),
     /// Validates a configuration file.
-    Check(PathBuf),
+    Check {
+        /// The file.
+        file: PathBuf,
+        /// The tier of namespaces whose configuration does not set one.
+        tier: Option<Tier>,
+    },
     /// Converts an ARM template to a configuration.
     Import {
         /// The template.
@@ -133,7 +138,7 @@ impl Command {
         let matches = command.try_get_matches_from(arguments)?;
         let cli = Cli::from_arg_matches(&matches)?;
         Ok(match cli.action {
-            Some(Action::Check { file }) => Self::Check(file),
+            Some(Action::Check { file, tier }) => Self::Check { file, tier },
             Some(Action::Import { file, parameters }) => Self::Import {
                 file,
                 parameters: parameters.into_iter().collect(),
@@ -223,6 +228,9 @@ enum Action {
     Check {
         /// Configuration file in the JSON format of the official emulator
         file: PathBuf,
+        /// Tier of namespaces whose configuration does not set one [default: standard]
+        #[arg(long, value_name = "TIER", value_parser = tiers())]
+        tier: Option<Tier>,
     },
     /// Convert an ARM template (exported from the portal, compiled from Bicep, or written by hand) to a configuration. Lists
     /// on standard error what a configuration cannot express

@@ -8,6 +8,7 @@ use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use servicebus_emulator::broker::Tier;
 use servicebus_emulator::cli::{
     Command, HealthOptions, Log, RunOptions, print, print_env, run_check, run_client_settings,
     run_data, run_health, run_import,
@@ -28,7 +29,7 @@ const CANNOT_LISTEN: u8 = 3;
 
 fn main() -> ExitCode {
     let ended = match Command::from_process() {
-        Command::Check(file) => check(&file),
+        Command::Check { file, tier } => check(&file, tier.unwrap_or_default()),
         Command::Import { file, parameters } => import(&file, &parameters),
         Command::Data(data) => run_data(&data)
             .map(|()| ExitCode::SUCCESS)
@@ -52,8 +53,8 @@ fn printed(text: &str) -> RunResult {
         .map_err(|message| (CANNOT_PRINT, message))
 }
 
-fn check(file: &Path) -> RunResult {
-    let report = run_check(file).map_err(|error| (BAD_CONFIGURATION, error.to_string()))?;
+fn check(file: &Path, tier: Tier) -> RunResult {
+    let report = run_check(file, tier).map_err(|error| (BAD_CONFIGURATION, error.to_string()))?;
     printed(&report)
 }
 

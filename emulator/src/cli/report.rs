@@ -24,9 +24,10 @@ use crate::tls::{TlsOptions, authority_file};
 /// Column width of a namespace's settings: the longest name of a queue property, so that both line up.
 const WIDTH: usize = "DuplicateDetectionHistoryTimeWindow".len();
 
-/// Returns the effective configuration of a valid file, or all problems of an invalid one.
-pub fn run_check(path: &Path) -> Result<String, ConfigError> {
-    Config::from_file(path).map(|config| describe(&config))
+/// Returns the effective configuration of a valid file, or all problems of an invalid one; `tier` is that of namespaces
+/// without one.
+pub fn run_check(path: &Path, tier: Tier) -> Result<String, ConfigError> {
+    Config::from_file_in_tier(path, tier).map(|config| describe(&config))
 }
 
 /// Returns the configuration that an ARM template declares with the notes of the import, or all problems of the template.

@@ -115,7 +115,18 @@ fn for_tests_has_its_own_defaults_and_ignores_variables() {
 fn check_takes_exactly_one_file() {
     assert_eq!(
         parse(&["check", "c.json"]).unwrap(),
-        Command::Check("c.json".into())
+        Command::Check {
+            file: "c.json".into(),
+            tier: None
+        }
+    );
+    let premium = Command::Check {
+        file: "c.json".into(),
+        tier: Some(Tier::Premium),
+    };
+    assert_eq!(
+        parse(&["check", "c.json", "--tier", "premium"]).unwrap(),
+        premium
     );
     refused(&["check"]);
     refused(&["check", "c.json", "--seed", "1"]);

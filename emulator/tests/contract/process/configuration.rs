@@ -108,6 +108,20 @@ fn check_prints_the_effective_configuration() {
 }
 
 #[test]
+fn check_takes_the_tier_of_the_run() {
+    let file = |properties: &str| TemporaryFile::new(&queues("", &[("q", properties)]));
+    let large = file(r#""MaxMessageSizeInKilobytes":2048"#);
+    printed(&["check", large.path(), "--tier", "premium"]);
+    let session = file(r#""RequiresSession":true"#);
+    printed(&["check", session.path()]);
+    for (file, tier) in [(&large, "standard"), (&session, "basic")] {
+        failure(1, &["check", file.path(), "--tier", tier]);
+        let arguments = ["--config", file.path(), "--tier", tier];
+        failure(1, &[&FREE_PORTS[..], &arguments].concat());
+    }
+}
+
+#[test]
 fn a_port_in_use_exits_with_code_3_and_the_address() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = taken.local_addr().expect("it has an address");
