@@ -61,6 +61,9 @@ pub(super) fn read_host(text: &str) -> Result<String, Infallible> {
 /// Reads a name for the server certificate.
 pub(super) fn read_certificate_name(text: &str) -> Result<String, String> {
     let Ok(name) = read_host(text.trim());
+    if name.contains('*') {
+        return Err("wildcards are not supported; repeat --tls-name for each name".to_owned());
+    }
     match is_certifiable(&name) {
         true => Ok(name),
         false => Err("expected a host name or an IP address, without scheme and port".to_owned()),
