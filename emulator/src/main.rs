@@ -170,14 +170,18 @@ fn traces() -> Option<TraceOptions> {
 }
 
 fn description(error: &StartError) -> String {
-    if let StartError::Listen {
+    let StartError::Listen {
         option: Some(option),
+        source,
         ..
     } = error
-    {
-        return format!("{error}; select another port with {option}");
+    else {
+        return error.to_string();
+    };
+    match source.kind() == io::ErrorKind::AddrNotAvailable {
+        true => format!("{error}; select an address of this machine with --host"),
+        false => format!("{error}; select another port with {option}"),
     }
-    error.to_string()
 }
 
 fn exit_code(error: &StartError) -> u8 {

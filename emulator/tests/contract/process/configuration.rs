@@ -122,6 +122,14 @@ fn check_takes_the_tier_of_the_run() {
 }
 
 #[test]
+fn an_address_of_another_machine_exits_with_code_3_and_names_host() {
+    // An address for documentation (RFC 5737).
+    let text = failure(3, &["--host", "192.0.2.1", "--amqp-port", "0"]);
+    let remedy = "; select an address of this machine with --host";
+    assert_ends_with(text.trim_end(), remedy);
+}
+
+#[test]
 fn a_port_in_use_exits_with_code_3_and_the_address() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = taken.local_addr().expect("it has an address");
