@@ -40,12 +40,17 @@ pub fn run_health(options: &HealthOptions) -> Result<String, String> {
         request(host, *http_port).map_err(|error| no_response(host, *http_port, &error))?;
     let (head, body) = response.split_once("\r\n\r\n").unwrap_or((&response, ""));
     let report = serde_json::from_str::<Value>(body).unwrap_or_default();
-    match (head.split(' ').nth(1), report["status"].as_str()) {
+    let code = head
+        .strip_prefix("HTTP/1.")
+        .and_then(|head| head.split_whitespace().nth(1));
+    let other = format!("the server at {host}:{http_port} is not an emulator");
+    match (code, report["status"].as_str()) {
         (Some("200"), Some("healthy")) => Ok(format!("{body}\n")),
-        (Some("200") | None, _) => Err(format!(
-            "the server at {host}:{http_port} is not an emulator"
+        (None, _) => Err(other),
+        (Some(code @ "200"), _) | (Some(code), None) => Err(format!(
+            "{other}: it answers GET /health with HTTP status {code}"
         )),
-        (Some(_), _) => Err(format!(
+        (Some(_), Some(_)) => Err(format!(
             "the emulator at {host}:{http_port} is not healthy: {body}"
         )),
     }

@@ -33,10 +33,18 @@ fn health_fails_without_a_response() {
 
 #[test]
 fn health_fails_for_another_server() {
-    for answer in [
-        "SSH-2.0-x\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
-        "HTTP/1.1 200 OK\r\n\r\n{\"status\":\"starting\"}",
+    for (answer, code) in [
+        ("SSH-2.0-x\r\n", None),
+        ("SSH-2.0-x y\r\n", None),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+            Some("200"),
+        ),
+        (
+            "HTTP/1.1 200 OK\r\n\r\n{\"status\":\"starting\"}",
+            Some("200"),
+        ),
+        ("HTTP/1.0 404 Not Found\r\n\r\n<html>", Some("404")),
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let port = listener.local_addr().expect("it has an address").port();
@@ -53,7 +61,9 @@ fn health_fails_for_another_server() {
         });
         let port = port.to_string();
         let text = failure(1, &["health", "--host", "127.0.0.1", "--http-port", &port]);
-        let expected = format!("the server at 127.0.0.1:{port} is not an emulator");
+        let code = code.map(|code| format!(": it answers GET /health with HTTP status {code}"));
+        let code = code.unwrap_or_default();
+        let expected = format!("the server at 127.0.0.1:{port} is not an emulator{code}");
         assert_eq!(text.trim_end(), expected, "{answer}");
         server.join().expect("it has answered");
     }
