@@ -31,8 +31,8 @@ pub use log::Log;
 pub use output::print;
 pub use report::{describe, print_env, run_check, run_client_settings, run_import};
 use values::{
-    FOR_TESTS, PortOption, TokenOption, for_tests, read_certificate_name, read_host, read_pair,
-    read_port, switch, syncs, tiers, without_empty_variables,
+    FOR_TESTS, PortOption, TokenOption, for_tests, name_variable, read_certificate_name, read_host,
+    read_pair, read_port, read_port_or_off, switch, syncs, tiers, without_empty_variables,
 };
 
 /// The command that the arguments of a process select.
@@ -134,8 +134,9 @@ impl Command {
         {
             return Self::serving(arguments);
         }
-        let command = adjusted(Cli::command()).mut_subcommands(adjusted);
-        let matches = command.try_get_matches_from(arguments)?;
+        let mut command = adjusted(Cli::command()).mut_subcommands(adjusted);
+        let matches = command.try_get_matches_from_mut(&arguments);
+        let matches = matches.map_err(|error| name_variable(error, &command, &arguments))?;
         let cli = Cli::from_arg_matches(&matches)?;
         Ok(match cli.action {
             Some(Action::Check { file, tier }) => Self::Check { file, tier },
@@ -263,22 +264,22 @@ struct RunArguments {
 
     /// Port of AMQP; 0 = any free port
     #[arg(long, value_name = "PORT", default_value_t = 5672)]
-    #[arg(env = "SERVICEBUS_EMULATOR_AMQP_PORT")]
+    #[arg(value_parser = read_port, env = "SERVICEBUS_EMULATOR_AMQP_PORT")]
     amqp_port: u16,
 
     /// Port of AMQP over TLS; 0 = any free port, `off` = none [default: 5671, or 0 if --amqp-port is 0]
-    #[arg(long, value_name = "PORT", value_parser = read_port)]
+    #[arg(long, value_name = "PORT", value_parser = read_port_or_off)]
     #[arg(env = "SERVICEBUS_EMULATOR_AMQPS_PORT")]
     amqps_port: Option<PortOption>,
 
     /// Port of HTTP (health, administration, control API) and of AMQP over WebSocket; 0 = any free port
     #[arg(long, value_name = "PORT", default_value_t = 5300)]
-    #[arg(env = "EMULATOR_HTTP_PORT")]
+    #[arg(value_parser = read_port, env = "EMULATOR_HTTP_PORT")]
     http_port: u16,
 
     /// Port of HTTP over TLS; 0 = any free port, `off` = none; some clients support only 443
     #[arg(long, value_name = "PORT", default_value = "off")]
-    #[arg(value_parser = read_port, env = "SERVICEBUS_EMULATOR_HTTPS_PORT")]
+    #[arg(value_parser = read_port_or_off, env = "SERVICEBUS_EMULATOR_HTTPS_PORT")]
     https_port: PortOption,
 
     /// Directory of the generated certificate authority [default: servicebus-emulator in the user's cache directory]

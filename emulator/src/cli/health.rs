@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::Value;
 
-use super::values::read_host;
+use super::values::{read_host, read_port};
 
 /// A healthy emulator responds faster, also under load.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -25,7 +25,7 @@ pub struct HealthOptions {
 
     /// HTTP port of the emulator
     #[arg(long, value_name = "PORT", default_value_t = 5300)]
-    #[arg(env = "EMULATOR_HTTP_PORT")]
+    #[arg(value_parser = read_port, env = "EMULATOR_HTTP_PORT")]
     http_port: u16,
 }
 

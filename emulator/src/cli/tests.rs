@@ -278,8 +278,12 @@ fn an_ipv6_address_may_be_in_brackets() {
 #[test]
 fn bad_arguments_are_refused() {
     refused(&["serve"]);
-    refused(&["--amqp-port", "65536"]);
-    refused(&["--amqp-port", "off"]);
+    for option in ["--amqp-port", "--http-port"] {
+        for wrong in ["65536", "off"] {
+            let text = refused(&[option, wrong]);
+            assert!(text.contains("expected a port (0 to 65535)\n"), "{text}");
+        }
+    }
     refused(&["--seed", "-1"]);
     let tier = refused(&["--tier", "gold"]);
     assert!(tier.contains("basic, standard, premium"), "{tier}");

@@ -1,12 +1,13 @@
 //! Parsers of option values.
 
 use std::convert::Infallible;
+use std::ffi::OsString;
 use std::fmt;
 use std::net::Ipv6Addr;
 
 use clap::CommandFactory as _;
 use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser};
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use servicebus_broker::Tier;
 use servicebus_config::ControlToken;
 
@@ -41,12 +42,16 @@ impl fmt::Debug for TokenOption {
     }
 }
 
-pub(super) fn read_port(text: &str) -> Result<PortOption, String> {
+pub(super) fn read_port(text: &str) -> Result<u16, &'static str> {
+    text.parse().map_err(|_| "expected a port (0 to 65535)")
+}
+
+pub(super) fn read_port_or_off(text: &str) -> Result<PortOption, String> {
     if text == "off" {
         return Ok(PortOption(None));
     }
-    let port = text.parse().map(|port| PortOption(Some(port)));
-    port.map_err(|_| "expected a port (0 to 65535) or `off`".to_owned())
+    let port = read_port(text).map(|port| PortOption(Some(port)));
+    port.map_err(|error| format!("{error} or `off`"))
 }
 
 /// Reads an address to listen on or to connect to; IPv6 may be in brackets, as in URLs.
@@ -103,6 +108,36 @@ pub(super) fn for_tests(command: clap::Command) -> clap::Command {
             _ => argument,
         }
     })
+}
+
+/// Names the variable in an error about its value, where clap names the option.
+pub(super) fn name_variable(
+    mut error: clap::Error,
+    command: &clap::Command,
+    arguments: &[OsString],
+) -> clap::Error {
+    let is_of_value = matches!(
+        error.kind(),
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation
+    );
+    let Some(ContextValue::String(named)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    // Without the name of its value.
+    let named = named.split(' ').next().unwrap_or_default();
+    let is_given = arguments.iter().any(|argument| {
+        let argument = argument.to_string_lossy();
+        argument.split('=').next() == Some(named)
+    });
+    let commands = command.get_subcommands().chain([command]);
+    let mut options = commands.flat_map(clap::Command::get_arguments);
+    let option = options.find(|option| option.get_long() == named.strip_prefix("--"));
+    let variable = option.and_then(clap::Arg::get_env);
+    if let Some(variable) = variable.filter(|_| is_of_value && !is_given) {
+        let variable = variable.to_string_lossy().into_owned();
+        error.insert(ContextKind::InvalidArg, ContextValue::String(variable));
+    }
+    error
 }
 
 /// Ignores variables with an empty value: Compose files contain `${NAME:-}`.

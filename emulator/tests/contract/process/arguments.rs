@@ -122,6 +122,15 @@ fn options_take_precedence_over_environment_variables() {
         Some(2),
         "a variable is judged as its option is"
     );
+    let named = "invalid value 'nonsense' for 'SERVICEBUS_EMULATOR_AMQP_PORT': expected a port";
+    assert_contains(&output.stderr, named);
+    let output = run(&["--amqp-port=no"], &weaker);
+    assert_contains(
+        &output.stderr,
+        "invalid value 'no' for '--amqp-port <PORT>'",
+    );
+    let output = run(&["health"], &[("EMULATOR_HTTP_PORT", "http")]);
+    assert_contains(&output.stderr, "for 'EMULATOR_HTTP_PORT': expected a port");
     // As Compose files write them with `${NAME:-}`.
     let mut empty = variables;
     empty[3].1 = "";
