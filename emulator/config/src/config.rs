@@ -221,9 +221,8 @@ impl Config {
     /// Reads a file; `tier` is that of namespaces without one.
     pub fn from_file_in_tier(path: &Path, tier: Tier) -> Result<Self, ConfigError> {
         let directory = path.parent().unwrap_or_else(|| Path::new(""));
-        read_text(path)
-            .and_then(|text| Self::read(&text, tier, directory))
-            .map_err(|error| error.in_file(path))
+        let text = read_text(path)?;
+        Self::read(&text, tier, directory).map_err(|error| error.in_file(path))
     }
 
     /// Parses a text; namespaces without a tier are standard. Relative file names in it refer to the current directory.
@@ -288,11 +287,17 @@ fn read_for(
     report.finish().map(|()| namespaces)
 }
 
-fn read_text(path: &Path) -> Result<String, ConfigError> {
+/// Reads the text of a configuration file or of a template.
+pub fn read_text(path: &Path) -> Result<String, ConfigError> {
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|file| file.take(MAX_CONFIG_SIZE + 1).read_to_end(&mut bytes))
-        .map_err(|error| ConfigError::general(format!("cannot be read: {error}")))?;
+        .map_err(|error| ConfigError::general(format!("cannot be read: {error}")))
+        .and_then(|_| decode(bytes))
+        .map_err(|error| error.in_file(path))
+}
+
+fn decode(bytes: Vec<u8>) -> Result<String, ConfigError> {
     if bytes.len() as u64 > MAX_CONFIG_SIZE {
         return Err(too_large());
     }

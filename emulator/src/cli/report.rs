@@ -15,7 +15,8 @@ use super::RunOptions;
 use crate::auth::Jwt;
 use crate::config::words::{self, word};
 use crate::config::{
-    Arm, Config, ConfigError, NamespaceConfig, SubscriptionConfig, TopicConfig, duration, rule_json,
+    Arm, Config, ConfigError, NamespaceConfig, SubscriptionConfig, TopicConfig, duration,
+    read_text, rule_json,
 };
 use crate::import::{Note, import};
 use crate::options::{DataOptions, StartError};
@@ -36,7 +37,7 @@ pub fn run_import(
     parameters: &BTreeMap<String, String>,
 ) -> Result<(String, Vec<Note>), String> {
     let in_file = |error: String| format!("{}: {error}", path.display());
-    let text = std::fs::read_to_string(path).map_err(|error| in_file(error.to_string()))?;
+    let text = read_text(path).map_err(|error| error.to_string())?;
     let imported = import(&text, parameters).map_err(|error| {
         let lines: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
         in_file(lines.join("\n  "))

@@ -168,6 +168,15 @@ fn problems_of_an_import_are_reported_with_their_path() {
     printed(&[&bicep[..], &["--set", "prefix=shop"]].concat());
     failure(2, &[&bicep[..], &["--set", "prefix"]].concat());
     failure(1, &["import", "nowhere.json"]);
+    let file = TemporaryFile::new("");
+    std::fs::write(file.path(), b"\xff\xfe{\0}\0").expect("a file can be written");
+    let expected = format!(
+        "{}: is UTF-16, as some editors save it; it must be UTF-8\n",
+        file.path()
+    );
+    for command in ["import", "check"] {
+        assert_eq!(failure(1, &[command, file.path()]), expected);
+    }
 }
 
 #[cfg(target_os = "linux")]
