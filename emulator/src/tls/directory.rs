@@ -53,7 +53,13 @@ pub(crate) fn authority(
             if let Some(directory) = below_data {
                 return kept_in(&directory);
             }
-            tracing::warn!("{error}; this certificate authority is valid until the emulator stops");
+            let text =
+                format!("{error}; this certificate authority is valid until the emulator stops");
+            match directory.exists() {
+                true => tracing::warn!("{text}"),
+                // As in a container, where the user can write nowhere.
+                false => tracing::info!("{text}"),
+            }
             in_memory()
         }
         kept => Ok((kept?, Some(directory))),
