@@ -25,8 +25,7 @@ pub struct Connection {
     pub product: Option<String>,
     /// `tcp`, `tls`, `websocket` or `websocket-tls`.
     pub transport: String,
-    /// The name of the first key that it used, if known. The emulator records it when faults or the operation log need it,
-    /// and when the key has chosen the namespace.
+    /// The name of the first key that it used; absent before its first token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub party: Option<String>,
     /// Its links, in order of attachment.

@@ -144,6 +144,8 @@ impl ClientConnection {
         let (acceptance, reply) = self.validate_token(&namespace, request)?;
         // Not before: a client with an invalid token has not chosen.
         self.choose(namespace, request);
+        // Faults that are set later match on it.
+        self.record_party(request);
         let claimed = request.property("name").map(crate::auth::path_of_audience);
         let claimed = Address::parse(&claimed.unwrap_or_default());
         self.grant(acceptance);
