@@ -6,6 +6,7 @@ use servicebus_amqp::{DeliveryState, Event, LinkId, Outcome, Settlement};
 use servicebus_broker::LockToken;
 
 use super::delays::{End, Suppressed, link_of};
+use super::refuse::service_updated;
 use crate::connection::commit::{Work, confirmed};
 use crate::connection::links::Link;
 use crate::connection::peer::ClientConnection;
@@ -89,17 +90,7 @@ impl ClientConnection {
                     self.abort();
                 }
             }
-            Effect::Failover { when: When::After } => {
-                self.carry_out_unanswered(event, now, work);
-                self.fail_over();
-            }
-            Effect::Failover { when: When::Before } => {
-                self.fail_over();
-                // Requests over a link to `$cbs` are carried out all the same.
-                if link.is_some_and(|link| self.is_cbs(link)) {
-                    self.carry_out(event, now, work);
-                }
-            }
+            Effect::Failover { when } => self.fail_over_at(event, *when, now, work),
             Effect::HoldBack { behind } => {
                 if let Event::Transfer(transfer) = &event
                     && !transfer.settled
@@ -126,6 +117,22 @@ impl ClientConnection {
             Effect::Delay(_) | Effect::Postpone | Effect::Elsewhere | Effect::RoundTrip { .. } => {
                 self.carry_out(event, now, work)
             }
+        }
+    }
+
+    fn fail_over_at(&mut self, event: Event, when: When, now: Duration, work: &mut Work) {
+        let link = link_of(&event);
+        let is_attach = matches!(event, Event::Attach { .. });
+        // An update keeps links to `$cbs`, and with them requests for tokens and their replies.
+        if link.is_some_and(|link| self.is_cbs(link)) {
+            self.carry_out_alone(event, now, work);
+        } else if when == When::After {
+            self.carry_out_unanswered(event, now, work);
+        }
+        self.fail_over();
+        // The connection does not have the link of an attach before it.
+        if is_attach && when == When::Before {
+            self.detach_with(link, &service_updated());
         }
     }
 

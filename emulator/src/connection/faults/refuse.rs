@@ -133,10 +133,7 @@ impl ClientConnection {
 
     /// Detaches all links but those to `$cbs`, as an update of the service does.
     pub(crate) fn detach_all(&mut self) {
-        let text = ErrorText {
-            condition: "amqp:link:detach-forced".into(),
-            description: "The link is force detached: the service is updated.".into(),
-        };
+        let text = service_updated();
         let stays = |link: &Link| link.is_cbs() || matches!(link, Link::Detached(_));
         let links = self.links.iter().filter(|(_, link)| !stays(link));
         let links: Vec<LinkId> = links.map(|(id, _)| id).collect();
@@ -172,5 +169,12 @@ impl ClientConnection {
     /// Returns the request in a transfer to a node, if it can be parsed.
     pub(crate) fn request_in(&self, payload: &[u8]) -> Option<Request> {
         Request::parse(payload).ok()
+    }
+}
+
+pub(super) fn service_updated() -> ErrorText {
+    ErrorText {
+        condition: "amqp:link:detach-forced".into(),
+        description: "The link is force detached: the service is updated.".into(),
     }
 }

@@ -176,6 +176,32 @@ fn a_service_update_ends_all_locks_and_links() {
 }
 
 #[test]
+fn an_attach_during_a_service_update_is_detached() {
+    for when in ["before", "after"] {
+        let bus = Bus::with_queues(&["q", "other"]);
+        let (mut peer, other) = bus.sender("other");
+        bus.script(&json!({"operation": "attach", "effect": {"failover": {"when": when}}}));
+        let refusal = peer.refused(&Attach::receiver("q"));
+        assert_eq!(refusal.condition, FORCED, "{when}");
+        assert_eq!(peer.detached(&other).refusal(2).condition, FORCED);
+        peer.attached(&Attach::receiver("q").named("again"));
+    }
+}
+
+#[test]
+fn a_token_during_a_service_update_is_answered() {
+    for when in ["before", "after"] {
+        let bus = Bus::with_queues(&["q"]);
+        let (mut peer, sender) = bus.sender("q");
+        let id = bus.script(&json!({"operation": "token", "effect": {"failover": {"when": when}}}));
+        let token = root_token("sb://localhost/");
+        let reply = peer.put_token("sb://localhost/", &token);
+        assert_eq!((reply.cbs_status(), hits(&bus, &id)), (202, 1), "{when}");
+        assert_eq!(peer.detached(&sender).refusal(2).condition, FORCED);
+    }
+}
+
+#[test]
 fn a_fault_closes_a_connection_after_its_open() {
     let bus = Bus::with_queues(&["q"]);
     let id = bus
