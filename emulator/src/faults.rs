@@ -21,7 +21,9 @@ use held::HeldOperations;
 pub(crate) use held::REQUESTS;
 use log::OperationLog;
 pub(crate) use postponed::Postponed;
-pub(crate) use scripted::{Affected, ClockWaits, MatchContext, Scripted, Traits, WaitKey, Waiter};
+pub(crate) use scripted::{
+    Affected, ClockWaits, Lock, MatchContext, Scripted, Traits, WaitKey, Waiter,
+};
 pub(crate) use servicebus_control_api::{Effect, ErrorText, Operation, Wait, When};
 
 /// Maximum number of faults of a namespace.

@@ -59,8 +59,11 @@ pub struct LoggedOperation {
     pub body_hash: Option<String>,
     /// The number of its messages.
     pub messages: usize,
-    /// Whether it has a lock that can be lost.
+    /// Whether it has the lock of a message, which can be lost.
     pub locked: bool,
+    /// Whether it has the lock of a session, which can be lost; messages in sessions have no other.
+    #[serde(default)]
+    pub session_locked: bool,
     /// Whether its message can be delivered again although its settlement is confirmed.
     pub repeatable: bool,
     /// The state of its entity just before.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use servicebus_broker::Timestamp;
 use servicebus_control_api::{AppliedFault, LoggedOperation, Operations};
 
-use super::{MatchContext, MatchedFaults, Traits};
+use super::{Lock, MatchContext, MatchedFaults, Traits};
 use crate::clock;
 
 /// Operations that are kept; the oldest are removed first.
@@ -59,7 +59,8 @@ impl OperationLog {
             delivery: message.delivery,
             body_hash: message.body_hash.map(|hash| format!("{hash:016x}")),
             messages: context.messages.len(),
-            locked: context.is_locked,
+            locked: context.lock == Some(Lock::Message),
+            session_locked: context.lock == Some(Lock::Session),
             repeatable: context.can_come_twice,
             before: context.before,
             faults: applied.collect(),

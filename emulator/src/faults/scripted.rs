@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use servicebus_amqp::LinkId;
-use servicebus_broker::{DeliveryView, Message, SequenceNumber, SubQueue, Timestamp};
+use servicebus_broker::{DeliveryView, Entity, Message, SequenceNumber, SubQueue, Timestamp};
 use servicebus_codec::{Reader, Value as Plain};
 use servicebus_control_api::{
     Effect, EntityState, Fault, Filter, Operation, Pick, Property, Random, ScriptedFault,
@@ -133,8 +133,8 @@ fn concerns(filter: &Filter, entities: &[String]) -> bool {
 /// Returns whether an operation has what the effects of a fault need.
 fn is_feasible(fault: &Fault, context: &MatchContext<'_>) -> bool {
     let feasible = |effect: &Effect| {
-        let needs_lock = matches!(effect, Effect::LoseLock | Effect::LoseSessionLock);
-        (!needs_lock || context.is_locked)
+        (*effect != Effect::LoseLock || context.lock == Some(Lock::Message))
+            && (*effect != Effect::LoseSessionLock || context.lock == Some(Lock::Session))
             && (*effect != Effect::Elsewhere || context.has_other_receiver)
             && (*effect != Effect::DeliverTwice || context.can_come_twice)
     };
@@ -195,12 +195,29 @@ pub(crate) struct MatchContext<'a> {
     pub(crate) link: Option<LinkId>,
     /// The state of its entity before it, if the operation log is kept.
     pub(crate) before: Option<EntityState>,
-    /// Whether it has a lock that can be lost.
-    pub(crate) is_locked: bool,
+    /// Its lock, which can be lost.
+    pub(crate) lock: Option<Lock>,
     /// Whether it is a settlement that can be confirmed and redelivered, or a delivery that can be settled.
     pub(crate) can_come_twice: bool,
     /// Whether it is a delivery that another receiver could get.
     pub(crate) has_other_receiver: bool,
+}
+
+/// What a lock is on. Where sessions are required, messages have the lock of their session only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lock {
+    Message,
+    Session,
+}
+
+impl Lock {
+    /// Returns what locks are on in a store.
+    pub(crate) fn of(entity: &Entity, kind: SubQueue) -> Self {
+        match kind == SubQueue::Active && entity.description().requires_session {
+            true => Self::Session,
+            false => Self::Message,
+        }
+    }
 }
 
 /// The subject of a matched operation, for the record.

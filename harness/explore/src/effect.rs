@@ -122,7 +122,7 @@ impl Effect {
     fn is_feasible(self, operation: &LoggedOperation) -> bool {
         match self {
             Self::LoseLock => operation.locked,
-            Self::LoseSessionLock => operation.session_id.is_some(),
+            Self::LoseSessionLock => operation.session_locked,
             Self::DeliverTwice => operation.repeatable,
             // Needs another receiver with credit.
             Self::Elsewhere => operation.before.is_some_and(|before| before.receivers > 1),
@@ -221,6 +221,25 @@ mod tests {
                     operation.name()
                 );
             }
+        }
+    }
+    #[test]
+    fn only_a_lock_that_an_operation_has_is_lost() {
+        for (has, lacks) in [
+            (Effect::LoseLock, Effect::LoseSessionLock),
+            (Effect::LoseSessionLock, Effect::LoseLock),
+        ] {
+            let operation = serde_json::json!({
+                "number": 1, "at": "2026-01-01T00:00:00Z", "operation": "complete", "party": "p", "offset": 0.0,
+                "entity": "orders", "session_id": "s", "messages": 1, "repeatable": true,
+                "locked": has == Effect::LoseLock, "session_locked": has == Effect::LoseSessionLock,
+            });
+            let operation = serde_json::from_value(operation).unwrap();
+            let effects = Effect::applicable(&operation);
+            assert!(
+                effects.contains(&has) && !effects.contains(&lacks),
+                "{effects:?}"
+            );
         }
     }
 }

@@ -86,7 +86,8 @@ effects! {
     delay_real(by: Duration) = api::Effect::Delay(Wait::Real(by));
     /// Sends the outcome of a send after the next outcome of its link.
     reorder_outcome() = api::Effect::HoldBack { behind: 1 };
-    /// Ends the lock of the message as if it had expired: before a settlement or renewal, after a delivery.
+    /// Ends the lock of the message as if it had expired: before a settlement or renewal, after a delivery. Operations on
+    /// entities with sessions do not match, because messages have the lock of their session there.
     lose_lock() = api::Effect::LoseLock;
     /// Ends the lock of the message's session as if it had expired, at the same moments.
     lose_session_lock() = api::Effect::LoseSessionLock;

@@ -14,7 +14,7 @@ use crate::connection::links::Link;
 use crate::connection::peer::ClientConnection;
 use crate::durable::MissingBodies;
 use crate::faults::{
-    Affected, Effect, MatchContext, MatchedFault, MatchedFaults, Operation, Traits,
+    Affected, Effect, Lock, MatchContext, MatchedFault, MatchedFaults, Operation, Traits,
 };
 use crate::namespace::SharedEntity;
 
@@ -46,6 +46,7 @@ impl ClientConnection {
         let (matched, more) = namespace.operate(&entity, &mut self.client.caller, |locked, cx| {
             let state = entity_state(locked, kind);
             let has_other_receiver = locked.has_other_receiver(kind, receiver_id);
+            let lock = Lock::of(locked, kind);
             let Some((mode, view)) = locked.next_reserved(cx, kind, receiver_id) else {
                 return (MatchedFaults::default(), false);
             };
@@ -61,7 +62,7 @@ impl ClientConnection {
                         message: &namespace.whole(view.message),
                         ..view
                     })],
-                    is_locked,
+                    lock: is_locked.then_some(lock),
                     can_come_twice: is_locked,
                     has_other_receiver,
                     before: Some(state),

@@ -14,7 +14,7 @@ use super::delays::{ObservedOperation, link_of};
 use crate::auth::audience_path;
 use crate::connection::links::{Link, Node, Requests};
 use crate::connection::peer::ClientConnection;
-use crate::faults::{Affected, MatchContext, MatchedFaults, Operation, Traits};
+use crate::faults::{Affected, Lock, MatchContext, MatchedFaults, Operation, Traits};
 use crate::namespace::SharedEntity;
 use crate::nodes::{Address, CoordinatorRequest, Destination, Request};
 
@@ -116,6 +116,11 @@ impl ClientConnection {
         let namespace = self.client.namespace.as_ref();
         let namespace = namespace.filter(|namespace| namespace.faults.records())?;
         Some(namespace.read(entity, |entity| entity_state(entity, kind)))
+    }
+
+    fn lock_in(&self, entity: &SharedEntity, kind: SubQueue) -> Option<Lock> {
+        let namespace = self.client.namespace.as_ref()?;
+        Some(namespace.read(entity, |entity| Lock::of(entity, kind)))
     }
 
     fn observe_transfer<'a>(
@@ -245,7 +250,7 @@ impl ClientConnection {
             name,
             entities: vec![entity.store_path(kind)],
             before: self.state_of(entity, kind),
-            is_locked,
+            lock: self.lock_in(entity, kind).filter(|_| is_locked),
             ..MatchContext::default()
         };
         ObservedOperation {
@@ -273,7 +278,7 @@ impl ClientConnection {
             operations: particular.into_iter().chain([Operation::Settle]).collect(),
             entities: vec![entity.store_path(kind)],
             before: self.state_of(entity, kind),
-            is_locked: true,
+            lock: self.lock_in(entity, kind),
             can_come_twice: settlement.outcome == Outcome::Accepted,
             ..MatchContext::default()
         };

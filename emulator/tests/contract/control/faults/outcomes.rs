@@ -239,6 +239,43 @@ fn a_fault_ends_a_session_lock_at_a_delivery_or_settlement() {
     }
 }
 
+/// Delivers a message, renews its lock and completes it, while a fault looks for a lock at each.
+fn assert_never_loses(effect: &str, settings: &str, session: Option<&str>) {
+    let bus = Bus::configured(&queues("", &[("q", settings)]));
+    let of_each = ["receive", "renew-lock", "complete"];
+    let of_each =
+        of_each.map(|operation| bus.script(&json!({"operation": operation, "effect": effect})));
+    let mut peer = bus.client();
+    send_all(&mut peer, "q", &[("1", "s")]);
+    let receiver = match session {
+        Some(session) => peer.accept("q", session),
+        None => peer.receiver("q"),
+    };
+    let delivery = peer.receive_one(&receiver);
+    let node = peer.node("q/$management");
+    let renewed = match session {
+        Some(session) => peer.call(&node, "renew-session-lock", in_session(session, [])),
+        None => peer.call(&node, "renew-lock", map([tokens(&[delivery.token()])])),
+    };
+    assert_eq!(renewed.status(), 200);
+    peer.complete(&delivery);
+    for id in of_each {
+        let fault = bus.http.get(&format!("{}/{id}", super::FAULTS)).ok();
+        let counts = members(&fault, ["matched", "different", "hits"]);
+        assert_eq!(counts, json!([0, 1, 0]), "{fault}");
+    }
+}
+
+#[test]
+fn the_lock_of_a_message_in_a_session_is_that_of_the_session() {
+    assert_never_loses("lose-lock", r#""RequiresSession":true"#, Some("s"));
+}
+
+#[test]
+fn a_message_outside_sessions_has_no_session_lock() {
+    assert_never_loses("lose-session-lock", "", None);
+}
+
 #[test]
 fn a_fault_redelivers_a_completed_message() {
     for operation in ["receive", "complete", "settle"] {
