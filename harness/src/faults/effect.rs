@@ -91,7 +91,8 @@ effects! {
     lose_lock() = api::Effect::LoseLock;
     /// Ends the lock of the message's session as if it had expired, at the same moments.
     lose_session_lock() = api::Effect::LoseSessionLock;
-    /// Sends the outcome of a completion, and delivers the message again.
+    /// Sends the outcome of a completion, and delivers the message again; in a transaction at once, whether it is committed
+    /// or rolled back.
     redeliver() = api::Effect::DeliverTwice;
     /// Ends the authorization by the tokens of the connection, after the operation, as if they had expired.
     expire_token() = api::Effect::ExpireToken;

@@ -166,7 +166,8 @@ impl ClientConnection {
         self.faults.suppressed = Suppressed::Nothing;
     }
 
-    /// Confirms a settlement without carrying it out, and redelivers the message: its delivery does not count.
+    /// Confirms a settlement without carrying it out, and redelivers the message: its delivery does not count. A transaction
+    /// continues without the settlement.
     fn confirm_and_redeliver(&mut self, event: Event, now: Duration, work: &mut Work) {
         let Event::Settle(mut settlement) = event else {
             self.carry_out(event, now, work);
@@ -179,7 +180,7 @@ impl ClientConnection {
             &mut settlement.outcome,
             Outcome::Released,
         ));
-        let state = match settlement.transaction.clone() {
+        let state = match settlement.transaction.take() {
             Some(transaction) => in_transaction(transaction, outcome),
             None => outcome.into(),
         };

@@ -277,6 +277,24 @@ fn a_message_outside_sessions_has_no_session_lock() {
 }
 
 #[test]
+fn a_fault_redelivers_a_message_completed_in_a_transaction() {
+    for operation in ["receive", "complete"] {
+        let fault = json!({"operation": operation, "effect": "deliver-twice"});
+        let (bus, mut peer, receiver, delivery) = holding(&fault);
+        let (coordinator, transaction) = peer.transaction();
+        let (channel, id) = (delivery.channel, delivery.id);
+        let outcome = in_transaction(&transaction, accepted());
+        peer.dispose(channel, id, id, false, outcome.clone());
+        assert_eq!(peer.settled(&delivery), outcome, "{operation}");
+        let again = peer.receive_one(&receiver);
+        assert_eq!(again.id(), delivery.id());
+        assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
+        peer.complete(&again);
+        assert_eq!(bus.http.held("q"), (0, 0));
+    }
+}
+
+#[test]
 fn a_fault_redelivers_a_completed_message() {
     for operation in ["receive", "complete", "settle"] {
         let fault = json!({"operation": operation, "effect": "deliver-twice"});
