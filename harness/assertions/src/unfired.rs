@@ -1,6 +1,6 @@
 //! Describes a scripted fault that has not fired, and the operations that almost matched.
 
-use servicebus_control_api::ScriptedFault;
+use servicebus_control_api::{Pick, ScriptedFault};
 
 use crate::text;
 
@@ -18,8 +18,13 @@ pub fn near<'a>(met: &ScriptedFault, entities: impl Iterator<Item = &'a str>) ->
         number => format!("{number} {several}"),
     };
     let mut parts = Vec::new();
-    if met.matched > 0 {
-        parts.push(format!("only {} came", count(met.matched)));
+    match (met.matched, due_at(met)) {
+        (0, _) => {}
+        (matched, 0) => parts.push(format!("only {} came", count(matched))),
+        (matched, taken) => parts.push(format!(
+            "{} came, and another fault fired at {taken} of them, which goes first",
+            count(matched)
+        )),
     }
     for (number, place) in [
         (met.different, "without what was asked for"),
@@ -40,6 +45,22 @@ pub fn near<'a>(met: &ScriptedFault, entities: impl Iterator<Item = &'a str>) ->
     match suggested {
         Some(name) => format!("{came}; did you mean the entity {name:?}?"),
         None => came,
+    }
+}
+
+/// Returns at how many operations an unfired fault was due: another one fired there, because an operation has the effect of
+/// one fault only.
+fn due_at(met: &ScriptedFault) -> u64 {
+    match met.fault.pick {
+        Pick::Counted {
+            nth, every, times, ..
+        } => {
+            let since = met.matched.checked_sub(nth);
+            let due = since.map_or(0, |since| since / every + 1);
+            times.map_or(due, |times| due.min(times))
+        }
+        // Chance decides, too.
+        Pick::Random { .. } => 0,
     }
 }
 
@@ -69,10 +90,12 @@ mod tests {
         let near = |met: ScriptedFault| near(&met, std::iter::empty());
         assert_eq!(near(met(0, 0, 0)), "no completion came");
         assert_eq!(near(met(1, 0, 0)), "only 1 completion came");
+        let another = "3 completions came, and another fault fired at 1 of them, which goes first";
+        assert_eq!(near(met(3, 0, 0)), another);
         assert_eq!(near(met(0, 0, 3)), "3 completions came, in other entities");
         let all =
-            "only 2 completions came, and 1 without what was asked for, and 4 in other entities";
-        assert_eq!(near(met(2, 1, 4)), all);
+            "only 1 completion came, and 1 without what was asked for, and 4 in other entities";
+        assert_eq!(near(met(1, 1, 4)), all);
     }
 
     #[test]

@@ -43,6 +43,22 @@ fn a_fault_with_its_source_text_must_fire() {
 }
 
 #[test]
+fn a_fault_whose_place_another_took_says_so() {
+    let bus = Bus::with_queues(&["a"]);
+    bus.script(&fault(&json!({"every": 1})));
+    bus.script(&fault(
+        &json!({"nth": 2, "effect": "expire-token", "written": "on(send)"}),
+    ));
+    let (mut peer, sender) = bus.sender("a");
+    for id in ["1", "2", "3"] {
+        peer.transfer(&sender, 0, false, &Message::new(id).encode());
+    }
+    until("the sends", || bus.http.held("a") == (3, 0));
+    let expected = "a fault never fired: on(send)\n  3 sends came, and another fault fired at 1 of them, which goes first";
+    assert_starts_with(problem(&bus).as_str().unwrap(), expected);
+}
+
+#[test]
 fn an_unfired_fault_with_only_a_position_is_shown_as_requested() {
     let bus = Bus::with_queues(&["orders"]);
     let misspelt = json!({"entity": "order", "written_at": "it.go:7"});
