@@ -347,6 +347,13 @@ pub(crate) enum Waiter {
     Task(oneshot::Sender<()>),
 }
 
+impl Waiter {
+    /// Returns whether it is a request whose client is gone.
+    fn is_gone(&self) -> bool {
+        matches!(self, Self::Task(wake) if wake.is_closed())
+    }
+}
+
 impl ClockWaits {
     /// Adds a wait, unless the namespace has ended: no clock would end it any more.
     pub(crate) fn add(&self, until: Timestamp, waiter: Waiter) -> WaitKey {
@@ -363,13 +370,20 @@ impl ClockWaits {
     pub(crate) fn next(&self) -> Option<Timestamp> {
         let mut queue = self.queue();
         while let Some(first) = queue.waiters.first_entry() {
-            let is_over = matches!(first.get(), Waiter::Task(wake) if wake.is_closed());
-            if !is_over {
+            if !first.get().is_gone() {
                 return Some(first.key().0);
             }
             first.remove();
         }
         None
+    }
+
+    /// Returns the instants of the next waits, at most `limit`.
+    pub(crate) fn upcoming(&self, limit: usize) -> Vec<Timestamp> {
+        let queue = self.queue();
+        let waiters = queue.waiters.iter();
+        let waiters = waiters.filter(|(_, waiter)| !waiter.is_gone());
+        waiters.take(limit).map(|(&(at, _), _)| at).collect()
     }
 
     /// Removes the waits that are over.

@@ -124,8 +124,8 @@ pub(crate) fn upcoming(namespace: &Namespace, limit: usize) -> Vec<DueEvent> {
         sequence_number: None,
         session: None,
     };
-    let delay = namespace.faults.waits.next();
-    let mut due = Vec::from_iter(delay.map(|at| event(at, "fault-delay")));
+    let delays = namespace.faults.waits.upcoming(limit).into_iter();
+    let mut due = Vec::from_iter(delays.map(|at| event(at, "fault-delay")));
     for entity in namespace.soonest(limit) {
         let upcoming = namespace.read(&entity, |entity| entity.upcoming(limit));
         due.extend(upcoming.into_iter().map(|upcoming| DueEvent {

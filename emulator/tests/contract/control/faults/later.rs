@@ -47,6 +47,25 @@ fn delayed_sends_are_stored_together_when_the_clock_advances() {
 }
 
 #[test]
+fn every_delayed_send_is_due() {
+    let (bus, mut peer) = bus(&json!({
+        "operation": "send", "every": 1, "effect": {"delay": {"seconds": 30}},
+    }));
+    let sender = peer.sender("q");
+    for id in ["1", "2", "3"] {
+        peer.transfer(&sender, 0, false, &Message::new(id).encode());
+    }
+    peer.settle_down();
+    let kinds = |query: &str| {
+        let due = bus.http.get(&format!("~/due{query}")).ok();
+        let due = due["due"].as_array().expect("a list").iter();
+        due.map(|due| due["kind"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(""), ["fault-delay"; 3]);
+    assert_eq!(kinds("?limit=2"), ["fault-delay"; 2]);
+}
+
+#[test]
 fn a_delayed_send_is_dropped_with_its_link() {
     let (bus, mut peer) = bus(&json!({"operation": "send", "effect": {"delay": {"seconds": 30}}}));
     let sender = peer.sender("q");
