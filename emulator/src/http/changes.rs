@@ -51,7 +51,7 @@ struct ChangeStream {
 }
 
 /// The values that reveal a change.
-type LastState = (EventId, usize, bool, i64, Option<i64>);
+type LastState = (EventId, usize, [bool; 2], i64, Option<i64>);
 
 /// The id of an event. Positions of one revision of the namespace are comparable; another revision has changed more than the
 /// entities of its events.
@@ -127,7 +127,8 @@ impl ChangeStream {
         let frozen_at = reading.now.as_millis() * i64::from(reading.frozen);
         let ahead = reading.ahead * i64::from(!reading.frozen);
         let entities = namespace.count_entities();
-        (id, entities, reading.frozen, frozen_at + ahead, due)
+        let modes = [reading.frozen, namespace.auto.is_on()];
+        (id, entities, modes, frozen_at + ahead, due)
     }
 
     fn change(&mut self) -> (EventId, Change) {

@@ -98,6 +98,10 @@ fn a_changed_entity_is_shown_in_its_current_state() {
     assert_eq!(change["counts"].as_array().map(Vec::len), Some(1));
     bus.http.freeze();
     reader.until(|data| data["clock"]["frozen"] == true);
+    bus.http.post("~/clock/auto", &Value::Null).ok();
+    reader.until(|data| data["clock"]["auto"] == true);
+    bus.http.freeze();
+    reader.until(|data| data["clock"]["auto"] == false);
     let (mut peer, link) = bus.receiver("b");
     peer.receive_one(&link);
     let due = reader.until(|data| data["due"] != Value::Null);
