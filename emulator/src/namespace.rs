@@ -125,6 +125,8 @@ pub(crate) struct Ids(SmallRng);
 
 /// The client id of message changes by the control API.
 pub(crate) const INSPECTOR: ClientId = ClientId(u32::MAX);
+/// The client id of automatic steps of the clock.
+const AUTOMATIC_CLOCK: ClientId = ClientId(u32::MAX - 1);
 
 /// Crashes that are kept until they are taken.
 const CRASHES: usize = 1024;
@@ -424,9 +426,9 @@ impl Namespace {
         }
     }
 
-    pub(crate) fn record_advance(&self, milliseconds: u64) {
+    pub(crate) fn record_advance(&self, client: ClientId, milliseconds: u64) {
         let kind = EventKind::ClockAdvanced { milliseconds };
-        self.record_about(Events::new(), ClientId::BROKER, None, None, kind);
+        self.record_about(Events::new(), client, None, None, kind);
     }
 
     fn record_about(

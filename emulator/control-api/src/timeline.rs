@@ -174,7 +174,7 @@ pub struct Event {
     pub sequence_number: Option<i64>,
     /// The message's id.
     pub message_id: Option<String>,
-    /// The client that caused it, by the name of its connection; null for the emulator.
+    /// The client that caused it, by the name of its connection, or `the automatic clock`; null for the emulator.
     pub client: Option<String>,
     /// The number of the message's delivery.
     pub delivery_count: Option<u32>,

@@ -109,9 +109,7 @@ impl Namespace {
         if is_held && !(self.is_quiet_for(WORKING - QUIET).await && self.may_step()) {
             return;
         }
-        let by = at.since(self.clock.now());
-        // Goes no further than needed, however many deadlines are on the way.
-        let _ = self.advance(by, u32::MAX).await;
+        self.step_by(at.since(self.clock.now())).await;
     }
 
     fn may_step(&self) -> bool {

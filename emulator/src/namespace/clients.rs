@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use servicebus_broker::{ClientId, EntityKind, ReceiverId, SubQueue};
 
-use super::{INSPECTOR, Namespace, SharedEntity};
+use super::{AUTOMATIC_CLOCK, INSPECTOR, Namespace, SharedEntity};
 use crate::router::ConnectionId;
 
 /// How many names are remembered; the oldest are forgotten first.
@@ -49,6 +49,7 @@ impl Namespace {
     pub(crate) fn client_name(&self, client: ClientId) -> Option<Arc<str>> {
         match client {
             INSPECTOR => Some("inspector".into()),
+            AUTOMATIC_CLOCK => Some("the automatic clock".into()),
             client => self.clients.lock().names.get(&client).cloned(),
         }
     }

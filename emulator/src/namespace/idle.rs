@@ -10,11 +10,13 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use servicebus_broker::{Entities as _, Entity, EntityId, ReceiverId, SubQueue, Timestamp};
+use servicebus_broker::{
+    ClientId, Entities as _, Entity, EntityId, ReceiverId, SubQueue, Timestamp,
+};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::{Namespace, SharedEntity};
+use super::{AUTOMATIC_CLOCK, Namespace, SharedEntity};
 use crate::faults::REQUESTS;
 use crate::router::CONNECTING;
 
@@ -59,8 +61,17 @@ impl Namespace {
     /// `steps`, it stops before the next one and returns how far it came. If dropped, it leaves the clock at the last
     /// reached deadline.
     pub(crate) async fn advance(&self, by: Duration, steps: u32) -> Result<(), Duration> {
-        let Ok(done) = self.advance_by(|| Ok::<_, Infallible>(by), steps).await;
+        let Ok(done) = self
+            .advance_by(ClientId::BROKER, || Ok::<_, Infallible>(by), steps)
+            .await;
         done
+    }
+
+    /// Advances the automatic clock by `by`, however many deadlines are on the way.
+    pub(super) async fn step_by(&self, by: Duration) {
+        let by = || Ok::<_, Infallible>(by);
+        // It goes no further than needed.
+        let Ok(_) = self.advance_by(AUTOMATIC_CLOCK, by, u32::MAX).await;
     }
 
     /// Advances time to the next deadline as [`Self::advance`] does, if it is at most `limit` away when the advance begins.
@@ -77,12 +88,13 @@ impl Namespace {
                 false => Err(NoNext::TooFar(next, by)),
             }
         };
-        self.advance_by(until_next, steps).await
+        self.advance_by(ClientId::BROKER, until_next, steps).await
     }
 
     /// Advances time by the result of `by`, which is called once time stands.
     async fn advance_by<E>(
         &self,
+        client: ClientId,
         by: impl FnOnce() -> Result<Duration, E>,
         steps: u32,
     ) -> Result<Result<(), Duration>, E> {
@@ -92,7 +104,7 @@ impl Namespace {
         let mut advance = self.clock.begin_advance(Duration::ZERO);
         let by = by()?;
         advance.target = advance.target + by;
-        self.record_advance(by.as_millis() as u64);
+        self.record_advance(client, by.as_millis() as u64);
         // Everything that a client wrote before its request happens before time advances (spec/observed.md 18).
         self.router.read_all();
         let mut late = Vec::new();

@@ -313,6 +313,14 @@ fn the_automatic_clock_expires_locks_of_detached_receivers_at_once() {
     let again = peer.receiver("q");
     assert_eq!(peer.receive_one(&again).id(), "a");
     assert!((50.0..=60.0).contains(&offset(&bus)), "{}", offset(&bus));
+    let events = bus.http.events("?lines=true");
+    let mut steps = events
+        .iter()
+        .filter(|event| event["kind"] == "clock-advanced");
+    let line = steps.next().expect("a step")["line"]
+        .as_str()
+        .expect("a text");
+    assert_contains(line, "clock advanced  by the automatic clock, ");
 }
 
 #[test]
