@@ -48,7 +48,7 @@ pub struct ClockHold {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Advance {
-    /// The number of seconds to advance.
+    /// The number of seconds to advance. The clock counts milliseconds: a fraction of one is dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 3_162_240_000.0)))]
     pub seconds: Option<f64>,
