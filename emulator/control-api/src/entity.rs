@@ -153,7 +153,7 @@ pub struct Counts {
     pub locked: u64,
     /// Deferred messages.
     pub deferred: u64,
-    /// The total size in bytes; of a topic, with the copies that its subscriptions hold.
+    /// The total size in bytes, like `SizeInBytes`: with the sends of open transactions and, of a topic, with the copies that its subscriptions hold.
     pub size_bytes: u64,
 }
 

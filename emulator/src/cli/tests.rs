@@ -256,7 +256,7 @@ fn a_certificate_requires_its_key() {
         );
     }
     let text = refused(&["--tls-name", "*.example.com"]);
-    let reason = "wildcards are not supported; repeat --tls-name for each name";
+    let reason = "wildcards are not supported; give each name";
     assert!(text.contains(reason), "{text}");
 }
 

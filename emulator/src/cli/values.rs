@@ -30,7 +30,7 @@ impl TokenOption {
 
     pub(super) fn check(self) -> Result<ControlToken, clap::Error> {
         self.0.parse().map_err(|error| {
-            let message = format!("invalid value for '--control-token <TOKEN>': {error}");
+            let message = format!("invalid value for '--control-token <TOKEN>' or SERVICEBUS_EMULATOR_CONTROL_TOKEN: {error}");
             Cli::command().error(ErrorKind::ValueValidation, message)
         })
     }
@@ -67,7 +67,7 @@ pub(super) fn read_host(text: &str) -> Result<String, Infallible> {
 pub(super) fn read_certificate_name(text: &str) -> Result<String, String> {
     let Ok(name) = read_host(text.trim());
     if name.contains('*') {
-        return Err("wildcards are not supported; repeat --tls-name for each name".to_owned());
+        return Err("wildcards are not supported; give each name".to_owned());
     }
     match is_certifiable(&name) {
         true => Ok(name),

@@ -31,8 +31,7 @@ pub(crate) fn of_entity(namespace: &Namespace, entity: &SharedEntity, kind: SubQ
     namespace.read(entity, |entity| shown(entity, kind))
 }
 
-/// Returns the counts as the control API shows them. The size of a topic includes the copies that its subscriptions hold, like
-/// its `SizeInBytes`.
+/// Returns the counts as the control API shows them, with the size that the administration API shows.
 pub(crate) fn shown(entity: &Entity, kind: SubQueue) -> Counts {
     let counts = entity.counts(kind);
     let mut shown = Counts::default();

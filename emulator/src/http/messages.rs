@@ -27,7 +27,7 @@ use super::error::{
 };
 use crate::clock;
 use crate::namespace::{Namespace, SharedEntity};
-pub(crate) use amqp::encode;
+pub(crate) use amqp::{encode, value_to_json};
 pub(crate) use change::{act, resubmit, send};
 use search::{Criteria, SearchPosition};
 

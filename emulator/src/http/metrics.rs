@@ -95,9 +95,11 @@ const METRICS: [Metric; 16] = [
         "Messages that could not be forwarded.",
         |row| row.counts.transfer_dead_letter as u64,
     ),
-    gauge("size_bytes", "Bytes of all messages.", |row| {
-        row.counts.size
-    }),
+    gauge(
+        "size_bytes",
+        "Bytes of all messages; of a topic, with the copies of its subscriptions.",
+        |row| row.counts.size,
+    ),
     counter(
         "incoming_messages_total",
         "Messages that came in, or were scheduled.",

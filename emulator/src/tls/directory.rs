@@ -55,10 +55,12 @@ pub(crate) fn authority(
             }
             let text =
                 format!("{error}; this certificate authority is valid until the emulator stops");
-            match directory.exists() {
-                true => tracing::warn!("{text}"),
-                // As in a container, where the user can write nowhere.
-                false => tracing::info!("{text}"),
+            let mut ancestors = directory.ancestors();
+            let existing = ancestors.find(|ancestor| ancestor.exists());
+            match existing.and_then(Path::parent) {
+                Some(_) => tracing::warn!("{text}"),
+                // As in a container, where the user has no home.
+                None => tracing::info!("{text}"),
             }
             in_memory()
         }

@@ -12,7 +12,7 @@ use fe2o3_amqp::types::{
 };
 
 use bytes::Bytes;
-use servicebus_codec::Reader;
+use servicebus_codec::{ElementBudget, Reader};
 
 use crate::{
     message::{Message, PropertyValue},
@@ -214,7 +214,8 @@ fn simple(value: PropertyValue) -> SimpleValue {
 /// Decodes a value of any type.
 pub(crate) fn from_encoded(bytes: &[u8]) -> PropertyValue {
     // Validated first, so that the decoder neither recurses nor allocates more than the input justifies.
-    let is_valid = Reader::new(bytes).validate().is_ok();
+    let mut budget = ElementBudget::for_serde_amqp();
+    let is_valid = Reader::new(bytes).validate_within(&mut budget).is_ok();
     let decoded = is_valid.then(|| serde_amqp::from_slice(bytes));
     match decoded {
         Some(Ok(value)) => PropertyValue::of_amqp(value),

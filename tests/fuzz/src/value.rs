@@ -106,6 +106,9 @@ fn malformed(input: &mut Input<'_>, out: &mut Vec<u8>) {
 
 /// Appends an array, in its short or its long form, whose elements may be described.
 fn array(input: &mut Input<'_>, out: &mut Vec<u8>) {
+    if input.one_in(3) {
+        return array_of_maps(input, out);
+    }
     let code = input.pick(&FIXED);
     let (width, count) = (width(code), input.below(4));
     let descriptor: &[u8] = if input.one_in(3) { &[0, 0x53, 7] } else { &[] };
@@ -121,4 +124,23 @@ fn array(input: &mut Input<'_>, out: &mut Vec<u8>) {
     out.extend(descriptor);
     out.push(code);
     (0..count * width).for_each(|_| out.push(input.byte()));
+}
+
+/// Appends an array of up to 400 equal lists or maps of two values, one of them binary.
+fn array_of_maps(input: &mut Input<'_>, out: &mut Vec<u8>) {
+    let count = input.below(20) * input.below(20);
+    let binary = input.bytes(100);
+    let binary = [&[0xa0, binary.len() as u8], binary].concat();
+    let element = [
+        &[binary.len() as u8 + 3, 2],
+        &binary[..],
+        &[0x50, input.byte()],
+    ]
+    .concat();
+    let elements = element.repeat(count);
+    out.push(0xf0);
+    out.extend((5 + elements.len() as u32).to_be_bytes());
+    out.extend((count as u32).to_be_bytes());
+    out.push(input.pick(&[0xc0, 0xc1]));
+    out.extend(elements);
 }

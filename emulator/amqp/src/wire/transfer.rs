@@ -1,12 +1,12 @@
 //! The transfer performative (AMQP 1.0 §2.7.5).
 //!
 //! Written in one fixed layout with all eleven fields, because some Python versions take the payload for the twelfth
-//! element; the varying fields are stored into a template.
+//! element.
 
 use servicebus_codec::{DecodeError, Reader};
 
 /// Bytes of an outgoing frame before its payload.
-pub(crate) const OVERHEAD: usize = TEMPLATE.len();
+pub(crate) const OVERHEAD: usize = 54;
 
 /// The fields of an incoming transfer that the engine needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,29 +73,27 @@ const FALSE: u8 = 0x42;
 const TRUE: u8 = 0x41;
 const NULL: u8 = 0x40;
 
-#[rustfmt::skip]
-const TEMPLATE: [u8; 54] = [
-    0, 0, 0, 0, 2, 0, 0, 0,                                     // size, offset, type, channel
-    0x00, 0x53, 0x14, 0xc0, 41, 11,                             // transfer, list8
-    0x70, 0, 0, 0, 0,                                           // 14: handle
-    0x70, 0, 0, 0, 0,                                           // 19: delivery-id
-    0xa0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,   // 24: delivery-tag
-    0x70, 0, 0, 0, 0,                                           // 42: message-format
-    FALSE, FALSE,                                               // 47: settled, more
-    NULL, NULL, FALSE, FALSE, FALSE,                            // settle mode, state, resume, aborted, batchable
-];
-
 /// Appends the frame up to its payload of `payload` bytes, which the caller appends.
 pub(crate) fn write(out: &mut Vec<u8>, head: &Head, payload: usize) {
-    let mut frame = TEMPLATE;
-    frame[..4].copy_from_slice(&((OVERHEAD + payload) as u32).to_be_bytes());
-    frame[6..8].copy_from_slice(&head.channel.to_be_bytes());
-    frame[15..19].copy_from_slice(&head.handle.to_be_bytes());
-    frame[20..24].copy_from_slice(&head.delivery_id.to_be_bytes());
-    frame[26..42].copy_from_slice(&head.tag);
-    frame[43..47].copy_from_slice(&head.message_format.to_be_bytes());
-    frame[47] = if head.settled { TRUE } else { FALSE };
-    frame[48] = if head.more { TRUE } else { FALSE };
+    let flag = |value| if value { TRUE } else { FALSE };
+    let [s0, s1, s2, s3] = ((OVERHEAD + payload) as u32).to_be_bytes();
+    let [c0, c1] = head.channel.to_be_bytes();
+    let [h0, h1, h2, h3] = head.handle.to_be_bytes();
+    let [d0, d1, d2, d3] = head.delivery_id.to_be_bytes();
+    #[rustfmt::skip]
+    let [t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, ta, tb, tc, td, te, tf] = head.tag;
+    let [f0, f1, f2, f3] = head.message_format.to_be_bytes();
+    #[rustfmt::skip]
+    let frame: [u8; OVERHEAD] = [
+        s0, s1, s2, s3, 2, 0, c0, c1, // size, offset, type, channel
+        0x00, 0x53, 0x14, 0xc0, 41, 11, // transfer, list8
+        0x70, h0, h1, h2, h3, // handle
+        0x70, d0, d1, d2, d3, // delivery-id
+        0xa0, 16, t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, ta, tb, tc, td, te, tf, // delivery-tag
+        0x70, f0, f1, f2, f3, // message-format
+        flag(head.settled), flag(head.more),
+        NULL, NULL, FALSE, FALSE, FALSE, // settle mode, state, resume, aborted, batchable
+    ];
     out.extend_from_slice(&frame);
 }
 
@@ -116,7 +114,7 @@ mod tests {
     };
 
     #[test]
-    fn the_template_is_a_valid_transfer() {
+    fn what_is_written_is_a_valid_transfer() {
         let mut out = Vec::new();
         write(&mut out, &HEAD, 2);
         out.extend_from_slice(&[1, 2]);

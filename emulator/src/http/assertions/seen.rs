@@ -10,6 +10,7 @@ use servicebus_broker::{self as broker, Timestamp};
 use servicebus_codec::{DecodeError, Reader};
 
 use crate::clock;
+use crate::http::messages::value_to_json;
 use crate::http::timeline::Recorded;
 
 /// Converts a message; `ahead` is how many milliseconds the namespace's clock is ahead of the client's.
@@ -24,7 +25,7 @@ pub(crate) fn message((properties, message): &Recorded, ahead: i64) -> Message {
     Message {
         sequence_number: properties.sequence_number.0.cast_signed(),
         message_id: Some(message.id().into_owned()),
-        body: body(&message.content()).unwrap_or_default(),
+        body: body_of(&message.content()).unwrap_or_default(),
         state: match properties.state {
             Some(1) => MessageState::Deferred,
             Some(2) => MessageState::Scheduled,
@@ -61,8 +62,13 @@ fn dead_letter(message: &broker::Message) -> Result<(Option<String>, Option<Stri
     Ok((reason, description))
 }
 
+/// Returns a value that `serde_amqp` cannot read as JSON.
+fn shown(encoded: &[u8]) -> String {
+    value_to_json(encoded, "string").map_or_else(|error| error.to_string(), |json| json.to_string())
+}
+
 /// Returns the body: data as it is, other bodies as text.
-fn body(content: &Bytes) -> Result<Bytes, DecodeError> {
+fn body_of(content: &Bytes) -> Result<Bytes, DecodeError> {
     let mut data: Vec<Bytes> = Vec::new();
     let mut sequence: Option<Vec<Value>> = None;
     let mut reader = Reader::new(content);
@@ -70,15 +76,17 @@ fn body(content: &Bytes) -> Result<Bytes, DecodeError> {
         let section = reader.descriptor()?.section();
         let mut inside = reader;
         let encoded = reader.skip()?;
-        let value = || decode(encoded).unwrap_or(Value::Null);
+        let value = || decode(encoded).unwrap_or_else(|| Value::String(shown(encoded)));
         match section {
             0x75 => {
                 data.push(content.slice_ref(inside.binary()?));
             }
             0x76 => {
-                if let Value::List(values) = value() {
-                    sequence.get_or_insert_default().extend(values);
-                }
+                let values = match decode(encoded) {
+                    Some(Value::List(values)) => values,
+                    _ => vec![value()],
+                };
+                sequence.get_or_insert_default().extend(values);
             }
             0x77 => {
                 return Ok(PropertyValue::of_amqp(value()).into_body());
@@ -93,4 +101,27 @@ fn body(content: &Bytes) -> Result<Bytes, DecodeError> {
         [only] => only.clone(),
         parts => BytesMut::from_iter(parts.iter().flatten().copied()).freeze(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(body: &'static [u8]) -> String {
+        let body = body_of(&Bytes::from_static(body)).unwrap();
+        String::from_utf8(body.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn bodies_that_the_library_cannot_read_are_json() {
+        // A list of an empty array that has a constructor and the number 7.
+        let value = b"\x00\x53\x77\xc0\x07\x02\xe0\x02\x00\x70\x54\x07";
+        assert_eq!(
+            text(value),
+            r#"{"list":[{"encoded":"4AIAcA=="},{"int":7}]}"#
+        );
+        let sequence = b"\x00\x53\x76\xc0\x07\x02\xe0\x02\x00\x70\x54\x07";
+        assert!(text(sequence).contains("int"), "{}", text(sequence));
+        assert_eq!(text(b"\x00\x53\x76\xc0\x03\x01\x54\x07"), "[Int(7)]");
+    }
 }

@@ -69,6 +69,8 @@ enum Form {
 /// Why a message cannot be encoded.
 pub(crate) type MessageProblem = String;
 
+pub(crate) use value::to_json as value_to_json;
+
 /// Converts a message into JSON, without its encoding.
 pub(crate) fn to_json(encoded: &[u8]) -> Result<AmqpMessage, DecodeError> {
     Ok(Parts::read(encoded)?.json())

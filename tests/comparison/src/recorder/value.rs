@@ -5,7 +5,7 @@
 
 use fe2o3_amqp::types::primitives::Value;
 use serde_amqp::descriptor::Descriptor;
-use servicebus_codec::{DecodeError, Reader};
+use servicebus_codec::{DecodeError, ElementBudget, Reader};
 
 use super::message;
 
@@ -20,7 +20,7 @@ const ENCODED: &str = "message";
 pub(super) fn take(reader: &mut Reader<'_>) -> Result<Value, DecodeError> {
     // Once it is walked, no count in it can cost more than its bytes.
     let mut walked = *reader;
-    walked.validate()?;
+    walked.validate_within(&mut ElementBudget::for_serde_amqp())?;
     let bytes = reader.skip()?;
     serde_amqp::from_slice(bytes).map_err(|_error| DecodeError::CountMismatch)
 }
