@@ -55,17 +55,23 @@ pub(crate) fn authority(
             }
             let text =
                 format!("{error}; this certificate authority is valid until the emulator stops");
-            let mut ancestors = directory.ancestors();
-            let existing = ancestors.find(|ancestor| ancestor.exists());
-            match existing.and_then(Path::parent) {
-                Some(_) => tracing::warn!("{text}"),
+            match has_parent(&directory) {
+                true => tracing::warn!("{text}"),
                 // As in a container, where the user has no home.
-                None => tracing::info!("{text}"),
+                false => tracing::info!("{text}"),
             }
             in_memory()
         }
         kept => Ok((kept?, Some(directory))),
     }
+}
+
+/// Returns whether a directory above this one exists, other than the root.
+fn has_parent(directory: &Path) -> bool {
+    let mut existing = directory.ancestors().filter(|above| above.exists());
+    existing
+        .next()
+        .is_some_and(|above| above.parent().is_some())
 }
 
 /// Returns the file with the certificate of the authority in a directory.
@@ -288,6 +294,14 @@ mod tests {
     use servicebus_test_support::temporary::TemporaryDirectory;
 
     use super::*;
+
+    #[test]
+    fn a_directory_below_the_root_alone_has_no_parent() {
+        assert!(!has_parent(Path::new(
+            "/no-such-home/.cache/servicebus-emulator"
+        )));
+        assert!(has_parent(&env::temp_dir().join("no-such-directory/below")));
+    }
 
     #[test]
     fn concurrent_starts_share_one_ca_in_the_directory() {
