@@ -1,6 +1,6 @@
-//! Writes the owner's values into link properties and filters.
+//! Decodes values of a peer, and writes the owner's values into link properties and filters.
 //!
-//! Written by hand, although they are `serde_amqp` values: its serializer panics on some maps (binary behind a timestamp
+//! The writer is our own, although they are `serde_amqp` values: its serializer panics on some maps (binary behind a timestamp
 //! that is a key) and miscounts text in arrays, and a filter value may be the peer's own.
 
 use serde_amqp::Value;

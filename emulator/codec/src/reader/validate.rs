@@ -29,9 +29,9 @@ impl Default for ElementBudget {
 }
 
 impl ElementBudget {
-    /// The budget of a value that `serde_amqp` will decode. Version 0.18 keeps the constructor of an array that is empty or has
-    /// compound or described elements for the next value, and takes its contents for others, to any depth; here such an array
-    /// is an error.
+    /// The budget of a value that `serde_amqp` will decode. After an array that is empty or has compound or described elements,
+    /// its version 0.18 reads the next value with the constructor of that array, and so bytes that were never validated, to any
+    /// depth; here such an array is an error.
     pub fn for_serde_amqp() -> Self {
         Self {
             for_serde_amqp: true,

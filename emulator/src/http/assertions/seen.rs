@@ -62,7 +62,7 @@ fn dead_letter(message: &broker::Message) -> Result<(Option<String>, Option<Stri
     Ok((reason, description))
 }
 
-/// Returns a value that `serde_amqp` cannot read as JSON.
+/// Returns, as JSON, a value that `serde_amqp` cannot read.
 fn shown(encoded: &[u8]) -> String {
     value_to_json(encoded, "string").map_or_else(|error| error.to_string(), |json| json.to_string())
 }
