@@ -50,6 +50,7 @@ def explore(emulator: Emulator, test: Callable[[Run], None], parties: list[str],
         ask("DELETE", exploration)
     if report["failed"] or not report["done"]:
         pytest.fail(report["text"], pytrace=False)
+    print(report["text"])
 
 
 def outcome(test: Callable[[Run], None], run: Run) -> dict[str, Any]:
@@ -57,7 +58,8 @@ def outcome(test: Callable[[Run], None], run: Run) -> dict[str, Any]:
     try:
         test(run)
     except Exception as failure:
-        last = traceback.extract_tb(failure.__traceback__)[-1]
+        frames = traceback.extract_tb(failure.__traceback__)
+        last = [frame for frame in frames if "site-packages" not in frame.filename][-1]
         message = f"{type(failure).__name__}: {failure}"
         return {"passed": False, "message": message, "location": f"{last.filename}:{last.lineno}"}
     return {"passed": True}

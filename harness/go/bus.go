@@ -8,6 +8,7 @@ package servicebustest
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"maps"
 	"net"
 	"net/url"
@@ -145,6 +146,14 @@ func (bus *Bus) Resume() {
 func (bus *Bus) StepByItself() {
 	bus.t.Helper()
 	ask[any](bus, "POST", "clock/auto", nil)
+}
+
+// HoldClock keeps a clock that steps by itself from stepping while work runs, for at most ten minutes.
+func (bus *Bus) HoldClock(work func()) {
+	bus.t.Helper()
+	hold := ask[struct{ ID int }](bus, "POST", "clock/hold", Fields{"seconds": 600})
+	defer ask[any](bus, "DELETE", fmt.Sprintf("clock/hold/%d", hold.ID), nil)
+	work()
 }
 
 // IsIdle returns whether the namespace is idle: no message is locked, or can be delivered to a receiver.

@@ -123,6 +123,20 @@ namespace ServiceBus.Testing
         /// <summary>Makes the clock step to the next deadline whenever the namespace is idle.</summary>
         public Task StepByItselfAsync() => AskAsync("POST", "clock/auto");
 
+        /// <summary>Keeps a clock that steps by itself from stepping during <paramref name="work"/>, for at most ten minutes.</summary>
+        public async Task HoldClockAsync(Func<Task> work)
+        {
+            var hold = await AskAsync("POST", "clock/hold", new { seconds = 600 }).ConfigureAwait(false);
+            try
+            {
+                await work().ConfigureAwait(false);
+            }
+            finally
+            {
+                await AskAsync("DELETE", $"clock/hold/{(long)hold.Element("id")}").ConfigureAwait(false);
+            }
+        }
+
         /// <summary>Whether the namespace is idle: no message is locked, or can be delivered to a receiver.</summary>
         public async Task<bool> IsIdleAsync() => (await SettledAsync(TimeSpan.Zero).ConfigureAwait(false)).Element("failure") == null;
 

@@ -55,6 +55,10 @@ public partial class Namespaces
             Assert.That(await servicebus.NowAsync() - began, Is.EqualTo(TimeSpan.FromSeconds(3600.5)));
             Assert.That((await servicebus.CountsAsync("queue.1")).Active, Is.EqualTo(0));
             await servicebus.ResumeAsync();
+            await servicebus.StepByItselfAsync();
+            Counts held = null;
+            await servicebus.HoldClockAsync(async () => held = await servicebus.CountsAsync("queue.1"));
+            Assert.That(held.Active, Is.EqualTo(0));
         });
     }
 

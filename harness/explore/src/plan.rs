@@ -71,8 +71,17 @@ pub(crate) fn plan(fault_points: &[FaultPoint], options: &Options) -> Vec<Plan> 
             }
         }
     }
+    // Clients need longest to recover there; a time limit should not end before other operations had a fault.
+    first.sort_by_key(|plan| plan.faults.iter().any(|(point, _)| is_of_connection(point)));
     first.extend(rest);
     first
+}
+
+fn is_of_connection(point: &FaultPoint) -> bool {
+    matches!(
+        point.operation.operation,
+        Operation::Connect | Operation::Token | Operation::Attach
+    )
 }
 
 /// Counts the effects on kinds of operations that are not possible at these sites.

@@ -85,11 +85,26 @@ impl Coverage {
         counts.1 += 1;
     }
 
-    fn table(&self) -> String {
+    /// Returns the operations that got none of their faults.
+    pub(crate) fn untried(&self) -> Vec<&'static str> {
+        let mut untried = self.operations();
+        untried.retain(|name| {
+            let mut counts = self.0.values().filter_map(|counts| counts.get(name));
+            counts.all(|(ran, _)| *ran == 0)
+        });
+        untried
+    }
+
+    /// Returns the operations to which faults apply.
+    fn operations(&self) -> Vec<&'static str> {
         let names = Operation::all().map(Operation::name);
-        let columns: Vec<&str> = names
+        names
             .filter(|name| self.0.values().any(|counts| counts.contains_key(name)))
-            .collect();
+            .collect()
+    }
+
+    fn table(&self) -> String {
+        let columns = self.operations();
         let mut table = format!("{:<26}", "coverage (ran/applicable)");
         for name in &columns {
             let _ = write!(table, "{name:>12}");

@@ -118,6 +118,16 @@ func TestTime(t *testing.T) {
 	}
 	bus.Resume()
 	bus.StepByItself()
+	var held map[string]int
+	bus.HoldClock(func() {
+		due := bus.Now().Add(hour)
+		send(t, bus, "queue.1", azservicebus.Message{ScheduledEnqueueTime: &due})
+		held = bus.Counts("queue.1")
+	})
+	if held["scheduled"] != 1 {
+		t.Error(held)
+	}
+	bus.Expect("queue.1", "message_count", servicebustest.Fields{"active": 1})
 }
 
 func TestAWorkerBesideTheTest(t *testing.T) {

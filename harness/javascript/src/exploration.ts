@@ -13,7 +13,13 @@ import { encoded, type Topology } from "./topology.js";
 /** A namespace for one run; faults are injected into operations of the parties, by their connection strings. */
 export type Run = ServiceBus & { parties: Record<string, string> };
 
-/** The options of an exploration, as in the control API, where `within` is 30 by default instead of 3. */
+/** After a fault there, the SDK waits for up to a minute before it tries again. */
+const SLOW_TO_RECOVER = [".connect", ".token"];
+
+/**
+ * The options of an exploration, as in the control API, where `within` is 30 by default instead of 3. Without `only` and
+ * `token`, `except` leaves out connections and tokens by default.
+ */
 export interface Explored
   extends
     Partial<Record<"runs" | "within" | "faults", number>>,
@@ -31,18 +37,21 @@ export async function explore(explored: Explored, test: (run: Run) => unknown): 
   const topology = encoded(explored.topology, callSite()?.file) ?? { queues: ["queue.1"] };
   const emulator = await shared();
   const { control } = emulator;
+  const within = explored.within ?? WITHIN_SECONDS;
+  const token = explored.token ?? process.env["SERVICEBUS_EXPLORE"];
   const { id } = await control.ask("POST", "explorations", {
     ...explored,
     topology,
     name: explored.name ?? (test.name || undefined),
-    token: explored.token ?? process.env["SERVICEBUS_EXPLORE"],
-    within: explored.within ?? WITHIN_SECONDS,
+    token,
+    except: explored.except ?? (token || explored.only ? [] : SLOW_TO_RECOVER),
+    within,
   });
   const exploration = `explorations/${id}`;
   try {
     for (let run; (run = await control.ask("POST", `${exploration}/runs`));) {
       const servicebus = new ServiceBus(emulator, { ...run, name: run.namespace });
-      const result = await outcome(test, Object.assign(servicebus, { parties: run.parties }));
+      const result = await outcome(test, Object.assign(servicebus, { parties: run.parties }), within);
       await control.ask("POST", `${exploration}/runs/${run.number}/result`, result);
     }
     const { done, failed, text, report } = await control.ask("GET", exploration);
@@ -56,13 +65,19 @@ export async function explore(explored: Explored, test: (run: Run) => unknown): 
   }
 }
 
-/** Whether the test passes in this run; if not, the error and its location. */
-async function outcome(test: (run: Run) => unknown, run: Run): Promise<object> {
+/** Whether the test passes in this run within some seconds; if not, the error and its location. */
+async function outcome(test: (run: Run) => unknown, run: Run, within: number): Promise<object> {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`the run does not end within ${within} s`)), within * 1000);
+  });
   try {
-    await test(run);
+    await Promise.race([test(run), late]);
     return { passed: true };
   } catch (thrown) {
     const error = asError(thrown);
     return { passed: false, message: `${error.name}: ${error.message}`, location: callSite(error.stack)?.location };
+  } finally {
+    clearTimeout(timer);
   }
 }

@@ -197,6 +197,11 @@ test("an exploration that needs longer than by default fails before the timeout 
   await assert.rejects(explore(options, slowly), /slowly: .*\n.*hint: more than 3 s are needed: pass/s);
 });
 
+test("an exploration reports a run that hangs", async () => {
+  const hangs = ({ parties }) => send({ connectionString: parties.worker }, "queue.1").then(() => new Promise(() => {}));
+  await assert.rejects(explore({ parties: ["worker"], within: 1 }, hangs), /the run does not end within 1 s/);
+});
+
 test("node:test: a fault does not fail a test that was skipped or is to do", async () => {
   const tests = ["skip", "todo"].map(
     (method) => `test("it", withServiceBus(async (servicebus, t) => {

@@ -108,6 +108,14 @@ test(
     assert.equal((await servicebus.now()) - began, 3_601_000);
     assert.equal((await servicebus.counts("queue.1")).active, 0);
     await servicebus.resume();
+    await servicebus.stepByItself();
+    const held = await servicebus.holdClock(async () => {
+      const due = new Date((await servicebus.now()).getTime() + 3_600_000);
+      await send(servicebus, "queue.1", { scheduledEnqueueTimeUtc: due });
+      return servicebus.counts("queue.1");
+    });
+    assert.equal(held.scheduled, 1);
+    await servicebus.expect("queue.1", "message_count", { active: 1 });
   }),
 );
 

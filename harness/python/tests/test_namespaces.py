@@ -132,6 +132,12 @@ def test_tests_do_not_share_messages_sessions_or_the_clock(project: Pytester) ->
             assert servicebus.now() - began == timedelta(seconds=3601)
             assert servicebus.counts("queue.1")["active"] == 0
             servicebus.resume()
+            servicebus.step_by_itself()
+            with servicebus.hold_clock():
+                due = servicebus.now() + timedelta(hours=1)
+                send(servicebus, "queue.1", scheduled_enqueue_time_utc=due)
+                assert servicebus.counts("queue.1")["scheduled"] == 1
+            servicebus.expect("queue.1", "message_count", active=1)
 
         @pytest.mark.servicebus(queues=[queue("carts", requires_session=True)])
         def test_a_session(servicebus):

@@ -23,8 +23,14 @@ impl Progress {
             (Some(Failure { message, location }), Some(_)) => {
                 let at = location.as_ref().map(|at| format!("  ({at})"));
                 let at = at.unwrap_or_default();
+                let hint = match self.settings.is_statistical && message.contains("Lock") {
+                    true => {
+                        "\nhint: after a second without traffic the clock steps to the end of the lock; hold it while the code works (`clock/hold`)"
+                    }
+                    false => "",
+                };
                 return self.stop(format!(
-                    "the test fails without any fault; make it pass first\n{message}{at}"
+                    "the test fails without any fault; make it pass first\n{message}{at}{hint}"
                 ));
             }
             (Some(failure), None) | (None, Some(failure)) => {

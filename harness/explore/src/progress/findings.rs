@@ -103,10 +103,20 @@ impl Progress {
         let findings = &mut self.report.findings;
         findings.sort_by_key(|finding| finding.again.0 < finding.again.1);
         let not_reached = self.report.not_reached;
+        let untried = self.report.coverage.untried();
         let (name, unreached, planned) = (&self.settings.name, self.unreached, self.planned);
         if unreached * 5 > planned {
             self.unexpected.push(format!(
                 "{name}: the exploration is inconclusive: {unreached} of {planned} faults were never applied, because the code does not do the same in each run; make its message ids, order and number of operations the same in each run"
+            ));
+        } else if self.report.findings.is_empty()
+            && self.report.runs < self.settings.runs
+            && !untried.is_empty()
+        {
+            let within = self.settings.within.as_secs_f64();
+            let untried = untried.join(", ");
+            self.unexpected.push(format!(
+                "{name}: the exploration is inconclusive: its {within} s ended before any fault at these operations was tried: {untried}; give it more time with `within`, or fewer faults with `only`, `except` or `effects`"
             ));
         } else if not_reached > 0 && self.unexpected.is_empty() {
             self.report.warnings.push(format!(

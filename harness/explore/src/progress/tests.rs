@@ -95,6 +95,24 @@ fn report(failing_run: Duration) -> serde_json::Value {
 }
 
 #[test]
+fn an_exploration_is_inconclusive_if_it_has_no_time_for_faults() {
+    let mut progress = Progress::new(settings());
+    let mut now = Instant::now();
+    while let Next::Run(run) = progress.next(now) {
+        now += WITHIN;
+        let outcome = outcome(&run.plan);
+        progress.record_outcome(run, outcome);
+    }
+    let report = progress.report(now);
+    let untried = "its 5 s ended before any fault at these operations was tried: complete;";
+    assert!(
+        report.is_failure && report.text.contains(untried),
+        "{}",
+        report.text
+    );
+}
+
+#[test]
 fn a_failure_that_was_not_repeated_in_time_is_reported_as_such() {
     let finding = &report(WITHIN)["findings"][0];
     assert_eq!(

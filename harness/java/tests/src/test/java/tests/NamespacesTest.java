@@ -9,6 +9,7 @@ import jakarta.jms.Session;
 import java.security.KeyStore;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.ZoneOffset;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -95,6 +96,12 @@ class NamespacesTest {
         assertEquals(0, servicebus.counts("orders").get("active"));
         servicebus.resume();
         servicebus.stepByItself();
+        servicebus.holdClock(() -> {
+            var due = servicebus.now().plus(Duration.ofHours(1)).atOffset(ZoneOffset.UTC);
+            Clients.send(servicebus, "orders", message -> message.setScheduledEnqueueTime(due));
+            assertEquals(1, servicebus.counts("orders").get("scheduled"));
+        });
+        servicebus.expect("orders", "message_count", Map.of("active", 1));
     }
 
     @Test
