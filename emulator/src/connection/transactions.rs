@@ -3,6 +3,7 @@
 //! The whole connection has one registry, because the coordinator and the links that work in its transactions may be on
 //! different AMQP sessions. Open transactions are rolled back when their coordinator or the connection ends.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -127,6 +128,11 @@ impl ClientConnection {
     /// Handles a message to the coordinator.
     pub(crate) fn on_demand(&mut self, session: SessionId, transfer: &Transfer, now: Duration) {
         let demand = CoordinatorRequest::parse(&transfer.payload);
+        let operation = match &demand {
+            Ok(CoordinatorRequest::Declare) => "declare",
+            Ok(CoordinatorRequest::Discharge { .. }) => "discharge",
+            Err(_) => "transaction",
+        };
         let answer = match demand {
             Ok(CoordinatorRequest::Declare) => self.declare(transfer.link, session),
             Ok(CoordinatorRequest::Discharge { transaction, fail }) => self
@@ -135,11 +141,16 @@ impl ClientConnection {
             Err(refusal) => Err(refusal),
         };
         match answer {
-            Ok(_) if transfer.settled => {}
-            Ok(state) => self.answer(now, transfer.link, transfer.delivery, state),
+            Ok(state) if !transfer.settled => {
+                self.answer(now, transfer.link, transfer.delivery, state);
+            }
+            Ok(_) => {}
             Err(refusal) => {
-                let (link, delivery) = (transfer.link, transfer.delivery);
-                self.refuse_transfer(link, delivery, transfer.settled, now, &refusal);
+                self.client.attempt.operation = Cow::Borrowed(operation);
+                let error = self.client.refuse(&refusal, None);
+                if !transfer.settled {
+                    self.answer(now, transfer.link, transfer.delivery, Outcome::from(error));
+                }
             }
         }
     }

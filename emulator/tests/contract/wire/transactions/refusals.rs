@@ -53,6 +53,10 @@ fn a_discharge_after_two_minutes_is_refused() {
     assert_eq!(condition(peer.commit(&coordinator, &transaction)), TIMEOUT);
     assert_eq!(condition(peer.commit(&coordinator, &transaction)), UNKNOWN);
     assert!(peer.drain_ids(&receiver, 100).is_empty());
+    let events = bus.http.events("");
+    let operations = events.iter().map(|event| &event["operation"]);
+    let refused = operations.filter(|operation| !operation.is_null());
+    assert_eq!(Vec::from_iter(refused), ["send", "discharge", "discharge"]);
 }
 
 #[test]
