@@ -198,7 +198,10 @@ test("an exploration that needs longer than by default fails before the timeout 
 });
 
 test("an exploration reports a run that hangs", async () => {
-  const hangs = ({ parties }) => send({ connectionString: parties.worker }, "queue.1").then(() => new Promise(() => {}));
+  const hangs = async ({ parties }) => {
+    await send({ connectionString: parties.worker }, "queue.1");
+    await new Promise(() => {});
+  };
   await assert.rejects(explore({ parties: ["worker"], within: 1 }, hangs), /the run does not end within 1 s/);
 });
 
