@@ -101,8 +101,6 @@ pub struct RunOptions {
     pub process_memory: u64,
     /// The data directory; `None` keeps everything in memory.
     pub data: Option<DataOptions>,
-    /// Whether environment variables are read, including the one for the log.
-    pub variables: bool,
 }
 
 impl Command {
@@ -199,7 +197,7 @@ Examples:
 Units: durations in configuration files are ISO 8601 (PT30S, PT5M, P14D), sizes are bytes.
 
 Environment: an option on the command line overrides its variable; a variable with an empty value is ignored.
-  SERVICEBUS_EMULATOR_LOG       log filter, for example debug or servicebus_emulator=trace
+  SERVICEBUS_EMULATOR_LOG       log filter, for example debug or servicebus_emulator=trace [default: warn]
   OTEL_EXPORTER_OTLP_ENDPOINT   OpenTelemetry collector that receives spans of messages; none if not set
 
 Exit codes: 0 stopped on request, 1 invalid configuration or data directory, 2 invalid arguments, 3 cannot listen."#;
@@ -345,7 +343,7 @@ struct RunArguments {
     exit_with_stdin: bool,
 
     /// Defaults for a test run: free ports on 127.0.0.1, --record-messages, --exit-with-stdin; variables
-    /// SERVICEBUS_EMULATOR_… and EMULATOR_HTTP_PORT ignored; other options still apply
+    /// of options ignored; other options still apply
     #[arg(long)]
     for_tests: bool,
 
@@ -429,7 +427,6 @@ impl TryFrom<RunArguments> for RunOptions {
                 sync: arguments.sync,
                 prune: arguments.prune,
             }),
-            variables: !arguments.for_tests,
         })
     }
 }

@@ -96,7 +96,7 @@ fn config(options: &RunOptions) -> Result<Config, (u8, String)> {
 }
 
 fn run(options: RunOptions) -> RunResult {
-    let log = Log::to_stderr(options.variables).map_err(|message| (BAD_ARGUMENTS, message))?;
+    let log = Log::to_stderr().map_err(|message| (BAD_ARGUMENTS, message))?;
     let ended = run_logged(options);
     log.finish();
     ended
@@ -125,8 +125,10 @@ async fn serve(options: RunOptions) -> RunResult {
     let emulator = started.unwrap_or_else(|failed| resume_unwind(failed.into_panic()))?;
     let mut stdout = io::stdout();
     // The parent process may not read the line; the emulator serves anyway.
-    let _ = writeln!(stdout, "{}", emulator.ready_line());
-    let _ = stdout.flush();
+    let written = writeln!(stdout, "{}", emulator.ready_line()).and_then(|()| stdout.flush());
+    if let Err(error) = written {
+        tracing::warn!(%error, "the ready line cannot be written");
+    }
     tokio::select! {
         () = stop_requested(interrupted, exit_with_stdin) => {}
         () = wait_until_unused(&emulator, exit_when_idle) => {}

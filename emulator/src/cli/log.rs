@@ -41,9 +41,9 @@ struct Waiting {
 }
 
 impl Log {
-    /// Sets up the log by the environment, if `variables` are read; an error describes an invalid filter.
-    pub fn to_stderr(variables: bool) -> Result<Arc<Self>, String> {
-        let variable = env::var_os(VARIABLE).filter(|_| variables);
+    /// Sets up the log by the environment; an error describes an invalid filter.
+    pub fn to_stderr() -> Result<Arc<Self>, String> {
+        let variable = env::var_os(VARIABLE);
         let variable = variable.map(|variable| variable.to_string_lossy().into_owned());
         let filter = filter(variable.as_deref().unwrap_or_default())?;
         let log = Arc::new(Self::new(CAPACITY));

@@ -32,7 +32,6 @@ fn defaults() -> RunOptions {
         connection_memory: 64 << 20,
         process_memory: 1 << 30,
         data: None,
-        variables: true,
     }
 }
 
@@ -93,7 +92,6 @@ fn for_tests_has_its_own_defaults_and_ignores_variables() {
         http_port: 0,
         record_messages: true,
         exit_with_stdin: true,
-        variables: false,
         ..defaults()
     };
     assert_eq!(

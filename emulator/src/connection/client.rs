@@ -52,6 +52,8 @@ pub(crate) struct Client {
     pub(crate) caller: Caller,
     pub(crate) grants: Grants,
     pub(crate) token_state: TokenState,
+    /// Whether a token was refused, which is logged once.
+    pub(crate) is_token_refused: bool,
     /// The host name that the client asked for.
     pub(crate) host: String,
     /// The name of the first key that the client used.
@@ -78,6 +80,7 @@ impl Client {
             caller: Caller::new(id, shared.options.seed),
             token_state: TokenState::Pending(shared.real.elapsed() + shared.options.step_timeout),
             id,
+            is_token_refused: false,
             wake_handle: Arc::default(),
             namespace: None,
             grants: Grants::default(),

@@ -1,6 +1,7 @@
 //! Requests to `$cbs` and `$management`, and the delivery of their replies.
 
 use std::borrow::Cow;
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -103,6 +104,12 @@ impl ClientConnection {
     }
 
     fn refused(&mut self, node: &Node, request: &Request, refusal: &ServiceError) -> Reply {
+        let client = &mut self.client;
+        // Clients such as Python's do not show the reason. Once for each connection: a client may repeat it for ever.
+        if matches!(node, Node::Cbs) && !mem::replace(&mut client.is_token_refused, true) {
+            let (connection, client, text) = (client.id.0, &*client.container_id, &*refusal.text);
+            tracing::warn!(connection, client, text, "a token was refused");
+        }
         self.client.attempt = attempted(request);
         Reply::Refused {
             condition: refusal.condition,

@@ -1,6 +1,7 @@
 //! Arguments, variables, help, and errors in them.
 
 use serde_json::Value;
+use servicebus_emulator::auth::{Key, sas};
 
 use crate::support::*;
 
@@ -87,7 +88,6 @@ fn for_tests_ignores_environment_variables() {
         ("SERVICEBUS_EMULATOR_HOST", "no such host"),
         ("SERVICEBUS_EMULATOR_HTTPS_PORT", "1"),
         ("EMULATOR_HTTP_PORT", "nonsense"),
-        ("SERVICEBUS_EMULATOR_LOG", "nonsense=nonsense"),
     ];
     // It ends by itself: its standard input is closed.
     let output = run(&["--for-tests"], &variables);
@@ -223,9 +223,15 @@ fn the_start_logs_that_the_control_api_is_loopback_only() {
 
 #[test]
 fn the_log_goes_to_standard_error_with_the_given_filter() {
-    for (filter, logged) in [("debug", true), ("off", false)] {
+    let for_tests = &["--for-tests"][..];
+    for (arguments, filter, logged) in [
+        (&FREE_PORTS[..], "debug", true),
+        (&FREE_PORTS[..], "off", false),
+        (for_tests, "info", true),
+        (for_tests, "", false),
+    ] {
         let variables = [("SERVICEBUS_EMULATOR_LOG", filter)];
-        let process = Process::start_with(&FREE_PORTS, &variables);
+        let process = Process::start_with(arguments, &variables);
         let mut peer = process.client();
         peer.refused(&Attach::sender("nowhere"));
         peer.close();
@@ -241,6 +247,27 @@ fn the_log_goes_to_standard_error_with_the_given_filter() {
             "a secret is in the log"
         );
     }
+}
+
+#[test]
+fn a_refused_token_is_logged_once_for_each_connection() {
+    let process = Process::start(&[]);
+    let token = sas::sign("sb://localhost/", &Key::well_known(), in_an_hour());
+    let named = Open {
+        container_id: "shop".into(),
+        ..Open::default()
+    };
+    let mut peer = process.client_as(&named);
+    for audience in ["sb://localhost/nowhere", "sb://localhost/gone"] {
+        assert_eq!(peer.put_token(audience, &token).cbs_status(), 404);
+    }
+    peer.close();
+    let logged = process.ended_by("INT").stderr;
+    let lines = Vec::from_iter(logged.lines().filter(|line| line.contains("WARN")));
+    assert_eq!(lines.len(), 1, "{logged}");
+    assert_contains(lines[0], "a token was refused");
+    assert_contains(lines[0], "client=\"shop\"");
+    assert_contains(lines[0], "'sb://localhost/nowhere' could not be found.");
 }
 
 #[test]

@@ -8,6 +8,20 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_ready_line_that_cannot_be_written_is_logged() {
+    let full = std::fs::File::options().write(true).open("/dev/full");
+    // It ends by itself: its standard input is closed.
+    let ran = run_into(full.expect("it can be written"), &["--for-tests"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_contains(
+        &ran.stderr,
+        "WARN servicebus_emulator: the ready line cannot be written",
+    );
+    assert_contains(&ran.stderr, "No space left on device");
+}
+
 #[test]
 fn the_ready_line_is_the_only_output_and_has_every_field() {
     let process = Process::start(&[]);
