@@ -335,7 +335,7 @@ impl Rendering {
 
     /// Adds the details of an event.
     fn describe(&self, event: &Event, rendered: &mut api::Event) {
-        let read = |text: Text| self.events.read(text);
+        let read = |text: Text| Some(self.events.read(text)).filter(|text| !text.is_empty());
         match event.kind {
             EventKind::Enqueued {
                 bytes, expires_at, ..
@@ -364,11 +364,11 @@ impl Rendering {
                 rendered.detail = Some(format!("as number {moved_to}"));
             }
             EventKind::Forwarded { to: text } | EventKind::Matched { rule: text } => {
-                rendered.detail = Some(read(text))
+                rendered.detail = read(text);
             }
             EventKind::Fault { fault, applied, .. } => {
-                rendered.detail = Some(read(fault));
-                rendered.fault = serde_json::from_str(&read(applied)).ok();
+                rendered.detail = read(fault);
+                rendered.fault = read(applied).and_then(|text| serde_json::from_str(&text).ok());
             }
             EventKind::DeadLettered {
                 reason,
@@ -380,17 +380,17 @@ impl Rendering {
                 description,
                 ..
             } => {
-                rendered.reason = Some(read(reason));
-                rendered.detail = Some(read(description));
+                rendered.reason = read(reason);
+                rendered.detail = read(description);
             }
             EventKind::Refused {
                 operation,
                 condition,
                 description,
             } => {
-                rendered.reason = Some(read(condition));
-                rendered.detail = Some(read(description));
-                rendered.operation = Some(read(operation)).filter(|named| !named.is_empty());
+                rendered.reason = read(condition);
+                rendered.detail = read(description);
+                rendered.operation = read(operation);
             }
             EventKind::SendEnlisted { transaction, .. }
             | EventKind::SettlementEnlisted { transaction }

@@ -170,6 +170,23 @@ fn the_timeline_is_filtered_by_entity_and_message() {
 }
 
 #[test]
+fn a_dead_letter_without_reason_has_none_in_the_timeline() {
+    let (bus, mut peer, sender, receiver) = Bus::with_queues(&["q"]).with_links("q");
+    peer.send(&sender, &Message::new("m"));
+    let held = peer.receive_one(&receiver);
+    peer.settle(&held, dead_lettered("", ""));
+    let events = bus.http.events("?lines=true");
+    let last = events.last().expect("the dead letter");
+    assert!(
+        last["reason"].is_null() && last["detail"].is_null(),
+        "{last}"
+    );
+    let line = last["line"].as_str().expect("a line");
+    assert_contains(line, "dead-lettered   m, by client");
+    assert!(!line.contains(':'), "{line}");
+}
+
+#[test]
 fn timeline_counters_count_all_events_and_by_sub_queue() {
     let (bus, mut peer) = Bus::with_queues(&["q", "other"]).with_client();
     peer.send_to("other", &Message::new("elsewhere"));
