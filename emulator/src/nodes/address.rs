@@ -34,7 +34,9 @@ impl Address {
             Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
             None => written,
         };
+        // The administration API ignores a slash at the end of a name, too.
         let path = path.strip_prefix('/').unwrap_or(path);
+        let path = path.trim_end_matches('/');
         let decoded = percent_decode_str(path).decode_utf8_lossy();
         let path = decoded.as_ref();
         if path.eq_ignore_ascii_case("$cbs") {
@@ -92,6 +94,8 @@ mod tests {
         for (written, entity, destination) in [
             ("orders", "orders", Store(Active)),
             ("/orders", "orders", Store(Active)),
+            ("orders/", "orders", Store(Active)),
+            ("sb://h/orders/$management/", "orders", Management(Active)),
             ("amqps://host:5671/orders", "orders", Store(Active)),
             ("amqp://host/a%2Fb", "a/b", Store(Active)),
             ("orders/$DeadLetterQueue", "orders", Store(DeadLetter)),
