@@ -13,11 +13,28 @@ use std::{
     thread,
 };
 
-use crate::{connections::Connections, endpoints::Namespace, inspector, variables::KEEP_VARIABLE};
+use crate::{
+    connections::Connections, endpoints::Namespace, error::Error, inspector,
+    variables::KEEP_VARIABLE,
+};
 
 /// Returns whether `ServiceBus` values of failed tests are kept.
-pub(crate) fn is_asked() -> bool {
-    env::var_os(KEEP_VARIABLE).is_some_and(|value| value == "1" || value == "true")
+pub(crate) fn is_asked() -> Result<bool, Error> {
+    parsed(
+        &env::var_os(KEEP_VARIABLE)
+            .unwrap_or_default()
+            .to_string_lossy(),
+    )
+}
+
+fn parsed(value: &str) -> Result<bool, Error> {
+    match value {
+        "1" | "true" => Ok(true),
+        "" | "0" | "false" => Ok(false),
+        _ => Err(Error::start(format!(
+            "{KEEP_VARIABLE} is \"{value}\"; allowed: 1 or true, 0 or false"
+        ))),
+    }
 }
 
 /// Keeps a `ServiceBus` that a panic drops.
@@ -36,7 +53,7 @@ impl KeepOnFailure {
         namespace: &Namespace,
         connections: &Arc<Connections>,
         process: Option<u32>,
-    ) -> Option<Self> {
+    ) -> Result<Option<Self>, Error> {
         let keep_on_failure = || {
             let message = format!(
                 "  connection string  {}\n  administration     {}",
@@ -49,7 +66,7 @@ impl KeepOnFailure {
                 process,
             }
         };
-        is_asked().then(keep_on_failure)
+        Ok(is_asked()?.then(keep_on_failure))
     }
 
     fn announce(&self) {
@@ -91,5 +108,21 @@ fn wait_for_enter() {
     if !matches!(read, Ok(1..)) {
         let message = "  standard input is closed, so it ends now; run the test with an open one (`cargo nextest run --no-capture`), or in mode process, where it stays\n";
         let _ = io::stderr().write_all(message.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_value_is_refused() {
+        for (value, is_asked) in [("1", true), ("true", true), ("", false), ("0", false)] {
+            assert_eq!(parsed(value).ok(), Some(is_asked), "{value}");
+        }
+        assert_eq!(
+            parsed("yes").unwrap_err().to_string(),
+            "SERVICEBUS_HARNESS_KEEP is \"yes\"; allowed: 1 or true, 0 or false"
+        );
     }
 }

@@ -68,7 +68,7 @@ pub(crate) async fn start(
     options: ProcessOptions,
 ) -> Result<Started, Error> {
     let binary = find_binary(options.binary.as_deref())?;
-    let outlives_test = options.may_outlive_test && keep::is_asked();
+    let outlives_test = options.may_outlive_test && keep::is_asked()?;
     let mut search = AddressSearch::new(options.listen);
     loop {
         let address = search.next(background).await?;

@@ -440,7 +440,7 @@ impl ServiceBus {
         let connections = Arc::new(connections);
         let (process, own) = (started.running.process(), started.running.own_emulator());
         Ok(Self {
-            keep_on_failure: KeepOnFailure::new(&namespace, &connections, process),
+            keep_on_failure: KeepOnFailure::new(&namespace, &connections, process)?,
             report_on_failure: ReportOnFailure::new(&namespace.name, &connections),
             mode,
             tls_namespace: match is_remote {

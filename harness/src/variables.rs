@@ -4,7 +4,8 @@
 pub const MODE_VARIABLE: &str = "SERVICEBUS_HARNESS_MODE";
 /// The environment variable with the loopback address of all namespaces, for systems that have only 127.0.0.1.
 pub const ADDRESS_VARIABLE: &str = "SERVICEBUS_HARNESS_ADDRESS";
-/// The environment variable that keeps the `ServiceBus` of failed tests: with `1` or `true`.
+/// The environment variable that keeps the `ServiceBus` of failed tests: with `1` or `true`; `0` and `false` are
+/// as if it were not set.
 pub const KEEP_VARIABLE: &str = "SERVICEBUS_HARNESS_KEEP";
 /// The environment variable with a directory to which every failed test writes a page with the content of its namespace.
 pub const REPORT_VARIABLE: &str = "SERVICEBUS_HARNESS_REPORT";
