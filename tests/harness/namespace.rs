@@ -418,6 +418,10 @@ async fn an_unreachable_or_untrusted_namespace_is_explained() {
         (entity.as_str(), "belongs to the entity \"orders\" only"),
         // This process was not told which authority to trust.
         (string, "SSL_CERT_FILE must name its ca.pem"),
+        (
+            "Endpoint=sb://127.0.0.9;SharedAccessKeyName=n;SharedAccessKey=k",
+            "the administration API at 127.0.0.9 (127.0.0.9:443) does not answer: ",
+        ),
     ];
     for (string, expected) in cases {
         let bus = ServiceBus::builder()
@@ -447,7 +451,7 @@ fn an_unknown_key_is_explained() {
             "cannot use the namespace at {endpoint}: SubCode=40103. Invalid signature: unauthorized access to '$namespaceinfo': the signature does not match the key named \"RootManageSharedAccessKey\"."
         );
         assert_contains(&rendered, &words);
-        let advice = "; SERVICEBUS_CONNECTION_STRING takes the connection string of a key of the whole namespace with the claim Manage: in the portal under \"Shared access policies\", for an emulator its `tls_admin_connection_string`\n";
+        let advice = "; SERVICEBUS_CONNECTION_STRING takes the connection string of a key of the whole namespace with the claim Manage: in the portal under \"Shared access policies\", for an emulator the `admin_connection_string` of its ready line\n";
         assert_contains(&rendered, advice);
     });
 }

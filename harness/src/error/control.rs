@@ -25,7 +25,7 @@ pub(crate) enum ControlError {
     /// A namespace that runs elsewhere did not answer.
     #[error("the administration API at {host} does not answer: {source}")]
     Administration {
-        /// The host and port.
+        /// The host, with its address and port.
         host: String,
         source: io::Error,
     },

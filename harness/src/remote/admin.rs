@@ -258,7 +258,7 @@ impl Admin {
 
     fn no_response(&self, source: io::Error) -> ControlError {
         ControlError::Administration {
-            host: self.authority.clone(),
+            host: format!("{} ({})", self.authority, self.address),
             source,
         }
     }

@@ -16,7 +16,7 @@ pub(crate) const AMQPS_PORT: u16 = servicebus_config::AMQPS_PORT;
 const HTTPS_PORT: u16 = 443;
 
 /// Where to find the right connection string.
-pub(crate) const WHERE: &str = "takes the connection string of a key of the whole namespace with the claim Manage: in the portal under \"Shared access policies\", for an emulator its `tls_admin_connection_string`";
+pub(crate) const WHERE: &str = "takes the connection string of a key of the whole namespace with the claim Manage: in the portal under \"Shared access policies\", for an emulator the `admin_connection_string` of its ready line";
 
 /// A parsed connection string.
 #[derive(Debug, Clone)]
@@ -166,7 +166,7 @@ mod tests {
                 "belongs to the entity \"orders\" only",
             ),
         ];
-        let advice = "; it takes the connection string of a key of the whole namespace with the claim Manage: in the portal under \"Shared access policies\", for an emulator its `tls_admin_connection_string`";
+        let advice = "; it takes the connection string of a key of the whole namespace with the claim Manage: in the portal under \"Shared access policies\", for an emulator the `admin_connection_string` of its ready line";
         for (text, expected) in cases {
             let error = RemoteConfig::read(Some(text.to_owned()))
                 .unwrap_err()
