@@ -25,7 +25,7 @@ const (
 	startSeconds = 30
 )
 
-var logLine = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\S+ +(WARN|INFO) `)
+var logLine = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\S+ +(WARN|INFO|DEBUG|TRACE) `)
 
 // client waits for a response longer than an assertion may wait, which is ten minutes. It reuses no connection, because the
 // emulator may close one just when the next request is sent.

@@ -41,7 +41,7 @@ namespace ServiceBus.Testing
             DefaultRequestHeaders = { ConnectionClose = true, ExpectContinue = false },
         };
 
-        private static readonly Regex LogLine = new Regex(@"^\d{4}-\d\d-\d\dT\S+ +(WARN|INFO) ");
+        private static readonly Regex LogLine = new Regex(@"^\d{4}-\d\d-\d\dT\S+ +(WARN|INFO|DEBUG|TRACE) ");
         private static readonly MediaTypeHeaderValue JsonType = new MediaTypeHeaderValue("application/json");
 
         /// <summary>The emulator that all tests of this process share.</summary>

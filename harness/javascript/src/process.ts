@@ -10,7 +10,7 @@ const BINARY = "SERVICEBUS_EMULATOR_BIN";
 const OPTIONS = "SERVICEBUS_EMULATOR_OPTIONS";
 const START_SECONDS = 30;
 /** The first line of standard error that is not of the log, with the indented lines that follow it. */
-const FIRST_ERROR = /^(?!\d{4}-\d\d-\d\dT\S+ +(?:WARN|INFO) )\S.*(?:\n\s*[ \t]\S.*)*/m;
+const FIRST_ERROR = /^(?!\d{4}-\d\d-\d\dT\S+ +(?:WARN|INFO|DEBUG|TRACE) )\S.*(?:\n\s*[ \t]\S.*)*/m;
 const PLATFORM = `${process.platform}-${process.arch}`;
 /** The version of this package, which `build` adds. */
 const VERSION: string | undefined = require("../package.json").version;

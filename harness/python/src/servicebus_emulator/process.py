@@ -29,7 +29,7 @@ PACKAGE = "pytest-servicebus-emulator"
 VARIABLE = "SERVICEBUS_EMULATOR_BIN"
 START_SECONDS = 30
 STOP_SECONDS = 10
-LOG_LINE = re.compile(r"\d{4}-\d\d-\d\dT\S+ +(WARN|INFO) ")
+LOG_LINE = re.compile(r"\d{4}-\d\d-\d\dT\S+ +(WARN|INFO|DEBUG|TRACE) ")
 
 
 class Emulator:

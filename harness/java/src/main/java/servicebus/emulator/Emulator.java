@@ -31,7 +31,7 @@ public final class Emulator implements AutoCloseable {
     private static final Duration CONNECTIONS_REUSED = Duration.ofSeconds(10);
     /** Longer than an assertion may wait. */
     private static final Duration RESPONSE_TIMEOUT = Duration.ofMinutes(11);
-    private static final Pattern LOG_LINE = Pattern.compile("\\d{4}-\\d\\d-\\d\\dT\\S+ +(WARN|INFO) ");
+    private static final Pattern LOG_LINE = Pattern.compile("\\d{4}-\\d\\d-\\d\\dT\\S+ +(WARN|INFO|DEBUG|TRACE) ");
     private static final Map<List<String>, Supplier<Emulator>> SHARED = new ConcurrentHashMap<>();
 
     private HttpClient client;
