@@ -219,11 +219,11 @@ impl ClientConnection {
                     let tier = self.client.tier();
                     return Browser::of_copies(entity, kind, attach, tier, selector);
                 }
-                if selector.is_some() && self.client.requires_session(entity, kind) {
-                    return Err(ServiceError::invalid_filter(attach.name()));
-                }
                 let request = SessionRequest::read(attach, &entity.path);
                 match (self.client.requires_session(entity, kind), request) {
+                    (true, Ok(Some(_))) if selector.is_some() => {
+                        Err(ServiceError::invalid_filter(attach.name()))
+                    }
                     (true, Ok(Some(request))) if Browser::is_wanted(attach) => {
                         Browser::of_session(entity, attach, &request)
                     }

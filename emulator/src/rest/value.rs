@@ -48,7 +48,7 @@ impl PropertyValue {
             return Self::Long(number);
         }
         match written.parse::<f64>() {
-            Ok(number) if looks_like_a_number(written) => Self::Double(number),
+            Ok(number) if looks_like(number, written) => Self::Double(number),
             _ => Self::Text(written.to_owned()),
         }
     }
@@ -65,10 +65,11 @@ impl PropertyValue {
     }
 }
 
-/// Rust parses `inf` and `nan` as numbers; as the value of a property they are words.
-fn looks_like_a_number(text: &str) -> bool {
+/// Rust parses `inf`, `nan` and numbers that are too large; as values of a property, such as the hash `8e12345`, they are texts.
+fn looks_like(number: f64, text: &str) -> bool {
     matches!(text, "NaN" | "Infinity" | "-Infinity")
-        || text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'))
+        || number.is_finite()
+            && text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'))
             && text.contains(|c: char| c.is_ascii_digit())
 }
 
@@ -178,6 +179,7 @@ mod tests {
             ("1e3", Double(1000.0)),
             ("9223372036854775808", Double(9_223_372_036_854_775_808.0)),
             ("Infinity", Double(f64::INFINITY)),
+            ("8e12345", Text("8e12345".to_owned())),
             ("inf", text("inf")),
             ("-inf", text("-inf")),
             ("12345,ABC", text("12345,ABC")),
