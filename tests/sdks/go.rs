@@ -20,6 +20,8 @@ over_every_transport!(
     }
 );
 
+test_of!(send_cancelled: crate::driver::Sdk::Go, SETTINGS, send { cancelled });
+
 test_of!(deferral_with_properties: crate::driver::Sdk::Go, SETTINGS, deferral { properties });
 
 // It manages rules over HTTP.

@@ -23,6 +23,7 @@ var sendCases = Cases{
 	"properties":       sendProperties,
 	"without_id":       sendWithoutID,
 	"body_kinds":       sendBodyKinds,
+	"cancelled":        sendCancelled,
 }
 
 // One message per call arrives, in the order sent.
@@ -130,6 +131,26 @@ func sendBodyKinds(bus *Bus) {
 		message := receiver.one()
 		expect("body", message.RawAMQPMessage.Body, kind)
 		receiver.complete(message)
+	}
+}
+
+// A send that is cancelled between two of its frames leaves its delivery unfinished, and the sender can still be used. The
+// message arrives completely or not at all.
+func sendCancelled(bus *Bus) {
+	sender, receiver := bus.sender("orders"), bus.receiver("orders")
+	large := strings.Repeat("x", 200_000)
+	for attempt := range 150 {
+		// Some of these are cancelled too early or too late.
+		_ = sender.SendMessage(within(time.Duration(100+20*attempt)*time.Microsecond), text(large), nil)
+		small := strconv.Itoa(attempt)
+		check(sender.SendMessage(soon(), text(small), nil))
+		for body := ""; body != small; {
+			message := receiver.one()
+			if body = string(message.Body); body != small {
+				expect("whether the cancelled message is complete", body == large, true)
+			}
+			receiver.complete(message)
+		}
 	}
 }
 

@@ -124,10 +124,11 @@ fn part(
         None => Box::new(start(link, transfer)?),
     };
     if !continues(&partial, transfer) {
+        // go-amqp leaves a delivery unfinished if its send is cancelled; azservicebus attaches again after this condition.
         let description = "a delivery began before the one before it ended";
         return Err(Fault::link(
             link.handle(),
-            condition::NOT_ALLOWED,
+            condition::ILLEGAL_STATE,
             description,
         ));
     }

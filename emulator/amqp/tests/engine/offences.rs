@@ -255,7 +255,7 @@ fn an_invalid_transfer_detaches_its_link() {
         (
             SENDER,
             vec![transfer(0, Some(1), false, true), one_more],
-            "amqp:not-allowed",
+            "amqp:illegal-state",
         ),
     ] {
         let mut peer = Peer::new();
