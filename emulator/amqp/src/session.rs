@@ -36,6 +36,8 @@ pub(crate) struct Session {
     /// Full form of the next delivery id; starts above 2^32 so that every id on the wire has one.
     pub(crate) next_delivery: u64,
     pub(crate) unsettled: Unsettled,
+    /// The first id after the deliveries of links that this side has detached.
+    forgotten: u64,
     /// Condition and text for unknown deliveries, by the owner.
     pub(crate) unknown: Option<(&'static str, &'static str)>,
     /// A delivery that the window interrupted.
@@ -79,6 +81,7 @@ impl Session {
             windows_at_begin: (begin.incoming_window, begin.outgoing_window),
             next_delivery: 1 << 32,
             unsettled: Unsettled::default(),
+            forgotten: 0,
             unknown: None,
             backlog: None,
             is_flow_pending: false,
@@ -152,9 +155,26 @@ impl Session {
             .outgoing()
             .is_some_and(|outgoing| outgoing.delivery_count > 0);
         match has_delivered {
-            true => self.unsettled.forget_link(link.id),
+            true => {
+                if link.is_detaching() {
+                    self.forgotten = self.next_delivery;
+                }
+                self.unsettled.forget_link(link.id)
+            }
             false => 0,
         }
+    }
+
+    /// Returns the first id of which an unknown delivery is refused.
+    pub(crate) fn first_refused(&self) -> u64 {
+        match self.has_attached() {
+            true => self.forgotten,
+            false => 0,
+        }
+    }
+
+    pub(crate) fn has_attached(&self) -> bool {
+        self.links().any(Link::is_attached)
     }
 
     /// Drops the unsent rest of a delivery on a link that is detaching.

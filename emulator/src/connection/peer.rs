@@ -326,7 +326,11 @@ impl ClientConnection {
                 {
                     open.refuse(&refusal);
                 }
-                Outcome::from(self.client.refuse(&refusal, None))
+                let error = self.client.refuse(&refusal, None);
+                if self.engine.shares_session(settlement.link) {
+                    return;
+                }
+                Outcome::from(error)
             }
         };
         if !settlement.settled {

@@ -347,6 +347,27 @@ fn deliveries_are_dropped_when_the_handle_of_their_link_is_reused() {
     assert_eq!(settlements(&mut peer), []);
 }
 
+/// go-amqp ends the session for an outcome of a link that is gone.
+#[test]
+fn settlements_on_a_detached_link_are_not_answered_while_another_is_attached() {
+    let (mut peer, gone) = receiver_with(3);
+    let other = peer.link("other", 1, RECEIVER);
+    assert!(peer.connection.shares_session(gone));
+    peer.connection.detach(gone, None);
+    peer.frame(0, DETACH, &[uint(0), Value::Bool(true)]);
+    peer.frames();
+    peer.dispose(0, 2, false, accepted());
+    assert!(peer.frames().is_empty() && peer.events().is_empty());
+    peer.dispose(1, 4, false, accepted());
+    assert_eq!(peer.only().fields[1..3], [uint(3), uint(4)]);
+    peer.events();
+    peer.connection.detach(other, None);
+    peer.frames();
+    assert!(!peer.connection.shares_session(gone));
+    peer.dispose(0, 2, false, accepted());
+    assert_eq!(peer.only().fields[1..3], [uint(0), uint(2)]);
+}
+
 #[test]
 fn a_delivery_confirmed_unsettled_may_be_settled_again() {
     let (mut peer, link) = receiver_with(2);

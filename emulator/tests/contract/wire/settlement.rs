@@ -205,17 +205,17 @@ fn settling_a_delivery_without_a_lock_is_a_lost_lock() {
 }
 
 #[test]
-fn a_settlement_on_a_link_that_was_stolen_is_a_lost_lock() {
+fn a_settlement_on_a_link_that_was_stolen_has_no_effect_and_no_answer() {
     let (bus, mut peer, receiver) = receiving(&["a", "b", "c"]);
     let [plain, enlisted, forgotten] = [1, 2, 3].map(|_| peer.receive_one(&receiver));
     let (coordinator, transaction) = peer.transaction();
     peer.receiver("q");
     peer.detached(&receiver);
-    peer.assert_lock_lost(&plain);
-    let refusal = peer.settle_in(&enlisted, &transaction, accepted());
-    assert_eq!(refusal.unwrap_err().condition, LOCK_LOST);
+    peer.dispose(0, plain.id, plain.id, false, accepted());
     let state = in_transaction(&transaction, accepted());
+    peer.dispose(0, enlisted.id, enlisted.id, false, state.clone());
     peer.dispose(0, forgotten.id, forgotten.id, true, state);
+    peer.assert_no_frame(|frame| frame.code == DISPOSITION);
     let refusal = peer.commit(&coordinator, &transaction).unwrap_err();
     assert_eq!(refusal.condition, LOCK_LOST);
     assert_eq!(bus.http.counts("q")["locked"], 3, "they stay locked");
