@@ -172,18 +172,6 @@ impl ClientConnection {
             delivery: transfer.delivery,
         });
         let (link, delivery, settled) = (transfer.link, transfer.delivery, transfer.settled);
-        if transfer.message_format == BATCH
-            && transfer.payload.len() as u64 > self.client.tier().max_message_size()
-        {
-            // No other link adds so much at once.
-            self.commit(work);
-            let name = self.engine.link_name(link).unwrap_or_default();
-            let refusal = ServiceError::batch_too_large(name, link);
-            // JavaScript's client waits for an outcome even if its link is detached.
-            self.refuse_transfer(link, delivery, settled, now, &refusal);
-            self.detach_refused(link, &refusal, (&entity, SubQueue::Active));
-            return;
-        }
         match self.read(transfer) {
             Ok(messages) => {
                 work.entity = Some(entity);
@@ -196,20 +184,24 @@ impl ClientConnection {
             }
             Err(refusal) => {
                 self.commit(work);
+                // JavaScript's client waits for an outcome even if its link is detached.
                 self.refuse_transfer(link, delivery, settled, now, &refusal);
+                if refusal.condition == Condition::NotAllowed {
+                    self.detach_refused(link, &refusal, (&entity, SubQueue::Active));
+                }
             }
         }
     }
 
-    /// Parses the messages of a transfer, in the namespace's time (decision D20).
+    /// Parses the messages of a transfer, in the namespace's time (decision D20). If there are none, the error is
+    /// [`Condition::NotAllowed`].
     pub(crate) fn read(&mut self, transfer: Transfer) -> Result<Messages, ServiceError> {
         let size = transfer.payload.len() as u64;
         let limit = self.client.tier().max_message_size();
-        let delivery = transfer.delivery.0;
-        let too_large = || ServiceError::message_too_large(delivery, size, limit);
+        let (link, delivery) = (transfer.link, transfer.delivery.0);
         // Only a single message that is accepted at once may exceed the tier's limit (semantics §17.2).
         if size > limit && transfer.message_format == BATCH {
-            return Err(too_large());
+            return Err(self.no_data(link));
         }
         let refused = |error: MessageError| message_refusal(&error);
         let ids = self.client.caller.ids();
@@ -220,6 +212,9 @@ impl ClientConnection {
             _ => Messages::One(Message::parse(transfer.payload, ids).map_err(refused)?),
         };
         if let Messages::Batch(messages) = &messages {
+            if messages.is_empty() {
+                return Err(self.no_data(link));
+            }
             self.check_batch(messages.len())?;
         }
         let parts = match &mut messages {
@@ -235,9 +230,14 @@ impl ClientConnection {
                 .for_each(|message| message.shift_to_namespace_time(ahead));
         }
         match size > limit && scheduled {
-            true => Err(too_large()),
+            true => Err(ServiceError::message_too_large(delivery, size, limit)),
             false => Ok(messages),
         }
+    }
+
+    fn no_data(&self, link: LinkId) -> ServiceError {
+        let name = self.engine.link_name(link).unwrap_or_default();
+        ServiceError::batch_without_data(name, link)
     }
 
     /// Checks the former limit of messages in a batch, if the namespace is set to have it (spec/observed.md 9).

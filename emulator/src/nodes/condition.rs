@@ -195,8 +195,9 @@ impl ServiceError {
         Self::new(Condition::LinkDetachForced, text)
     }
 
-    /// For a batch that exceeds the limit of batches, at an entity whose messages may be larger (spec/newest.md §4).
-    pub(crate) fn batch_too_large(name: &str, link: LinkId) -> Self {
+    /// For a batch without messages, and for one that exceeds the limit of batches at an entity whose messages may be larger
+    /// (spec/newest.md §4).
+    pub(crate) fn batch_without_data(name: &str, link: LinkId) -> Self {
         let (name, link) = (quote(name), u64::from(link));
         let text = format!(
             "The link '{name}' is force detached by the broker because publisher(link{link}) received a batch message with \

@@ -90,6 +90,31 @@ fn a_batch_is_accepted_or_rejected_as_a_whole() {
     assert_eq!([1, 2].map(|_| peer.receive_one(&receiver).id()), ["a", "b"]);
 }
 
+/// Newest §4: the service's text for a batch without data.
+#[test]
+fn a_batch_without_messages_is_refused_and_detaches_its_link() {
+    const NO_DATA: &str = "received a batch message with no data in it. Detach origin: Publisher.";
+    let (bus, mut peer) = Bus::with_queues(&["q"]).with_client();
+    let header: &[u8] = b"\x00\x53\x70\x45";
+    for payload in [b"".as_slice(), header] {
+        let sender = peer.sender("q");
+        let outcome = peer.post(&sender, BATCH, payload).unwrap_err();
+        assert_eq!(outcome.condition, "amqp:not-allowed");
+        assert_contains(outcome.words(), NO_DATA);
+        let refusal = peer.detached(&sender).refusal(2);
+        assert_eq!(refusal.words(), outcome.words());
+    }
+    let sender = peer.sender("q");
+    let (coordinator, transaction) = peer.transaction();
+    let outcome = peer.post_in(&sender, &transaction, BATCH, b"").unwrap_err();
+    assert_contains(outcome.words(), NO_DATA);
+    peer.send_in(&sender, &transaction, &Message::new("m"))
+        .expect("the link stays");
+    peer.commit(&coordinator, &transaction)
+        .expect("nothing was refused");
+    assert_eq!(bus.http.held("q"), (1, 0));
+}
+
 #[test]
 fn a_refused_presettled_message_is_dropped_and_recorded() {
     let (bus, mut peer, sender) = sending();
