@@ -97,12 +97,15 @@ pub fn read(
     for problem in read.description.problems(kind, tier) {
         let known = Property::named(kind, problem.property);
         let key = known.map_or_else(|| problem.property.to_owned(), name);
-        let is_number = known.is_some_and(|own| own.value_type == PropertyType::Number);
-        // A number that does not fit its field has been stored as another one.
+        let is_size = known.is_some_and(|own| {
+            use PropertyType::{Duration, Endless, Number};
+            matches!(own.value_type, Number | Duration | Endless)
+        });
+        // As written: a number that does not fit its field has been stored as another one.
         let own = written
             .iter()
             .find(|(own, _)| own.eq_ignore_ascii_case(&key));
-        let value = match own.filter(|_| is_number) {
+        let value = match own.filter(|_| is_size) {
             Some((_, own)) => text(own),
             None => problem.value,
         };

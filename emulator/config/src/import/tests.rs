@@ -150,7 +150,7 @@ fn an_unreadable_value_is_reported_with_its_path() {
         (
             "x/q",
             json!({"lockDuration": "PT1H"}),
-            "resources[0].properties.lockDuration: 3600 s is not allowed; allowed: 5 s (PT5S) to 5 min (PT5M)",
+            "resources[0].properties.lockDuration: PT1H is not allowed; allowed: 5 s (PT5S) to 5 min (PT5M)",
         ),
         (
             "x/q",
