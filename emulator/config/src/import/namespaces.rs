@@ -68,7 +68,9 @@ pub(crate) fn of_resources(resources: &[Resource], report: &mut Report) -> Vec<V
     for resource in resources {
         note_left_out(resource, report);
     }
-    report_missing_targets(&namespaces, report);
+    for namespace in &mut namespaces {
+        namespace.add_missing_targets(report);
+    }
     let mut key_names = BTreeSet::new();
     let namespaces = namespaces.into_iter();
     namespaces
@@ -170,17 +172,15 @@ impl Namespace {
         }
     }
 
+    /// Returns the topic of a subscription or rule. One that the template does not deploy exists already.
     fn topic(&mut self, resource: &Resource, report: &mut Report) -> Option<&mut Topic> {
         let name = path_of(&resource.names[1]);
-        let mut topics = self.topics.iter_mut();
-        let found = topics.find(|topic| topic.name.eq_ignore_ascii_case(&name));
-        if found.is_none() {
-            report.problem(
-                &resource.path,
-                format!("the topic {name:?} is not in the template"),
-            );
+        let is_named = |topic: &Topic| topic.name.eq_ignore_ascii_case(&name);
+        if !self.topics.iter().any(is_named) {
+            let topic = with_defaults(&resource.names[..2], "topic", &resource.path, report);
+            self.add_topic(&topic, report);
         }
-        found
+        self.topics.iter_mut().find(|topic| is_named(topic))
     }
 
     fn add_subscription(&mut self, resource: &Resource, report: &mut Report) {
@@ -229,6 +229,36 @@ impl Namespace {
             Err((key, message)) => {
                 report.problem(format!("{}.properties.{key}", resource.path), message)
             }
+        }
+    }
+
+    /// Declares the queues to which entities forward, and which the template does not deploy: they exist already.
+    fn add_missing_targets(&mut self, report: &mut Report) {
+        let topics = self.topics.iter();
+        let subscriptions = topics.clone().flat_map(|topic| &topic.subscriptions);
+        let queues = self
+            .queues
+            .iter()
+            .chain(topics.map(|topic| &topic.document));
+        let mut names: Vec<String> = queues
+            .clone()
+            .map(|own| text(&own["Name"]).to_lowercase())
+            .collect();
+        let mut missing = Vec::new();
+        for entity in queues.chain(subscriptions.map(|own| &own.document)) {
+            for property in TARGETS {
+                let Some(target) = entity["Properties"][property].as_str() else {
+                    continue;
+                };
+                if !names.contains(&target.to_lowercase()) {
+                    names.push(target.to_lowercase());
+                    missing.push([self.name.clone(), target.to_owned()]);
+                }
+            }
+        }
+        for names in missing {
+            let queue = with_defaults(&names, "forwarding target", "resources", report);
+            self.add_queue(&queue, report);
         }
     }
 
@@ -418,33 +448,17 @@ fn report_illegal_name(kind: EntityKind, name: &str, resource: &Resource, report
     }
 }
 
-/// An entity that forwards to a missing one could not be served.
-fn report_missing_targets(namespaces: &[Namespace], report: &mut Report) {
-    for namespace in namespaces {
-        let queues = namespace
-            .queues
-            .iter()
-            .chain(namespace.topics.iter().map(|topic| &topic.document));
-        let names: Vec<String> = queues
-            .clone()
-            .map(|own| text(&own["Name"]).to_lowercase())
-            .collect();
-        let subscriptions = namespace
-            .topics
-            .iter()
-            .flat_map(|topic| topic.subscriptions.iter().map(|own| &own.document));
-        for entity in queues.chain(subscriptions) {
-            for property in TARGETS {
-                let target = &entity["Properties"][property];
-                let is_missing = |target: &str| !names.contains(&target.to_lowercase());
-                if let Some(target) = target.as_str().filter(|target| is_missing(target)) {
-                    let message = format!(
-                        "{} forwards to {target:?} by {property}, which is not in the template",
-                        entity["Name"]
-                    );
-                    report.problem("resources", message);
-                }
-            }
-        }
+/// Returns a resource without properties, which one at this path needs.
+fn with_defaults(names: &[String], kind: &str, path: &str, report: &mut Report) -> Resource {
+    let name = path_of(&names[1]);
+    let message =
+        format!("the {kind} {name:?} is not in the template; it is declared with default values");
+    report.note(path, message);
+    Resource {
+        path: path.to_owned(),
+        kind: String::new(),
+        names: names.to_vec(),
+        properties: Value::Null,
+        sku: Value::Null,
     }
 }

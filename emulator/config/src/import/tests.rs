@@ -153,11 +153,6 @@ fn an_unreadable_value_is_reported_with_its_path() {
             "resources[0].properties.lockDuration: PT1H is not allowed; allowed: 5 s (PT5S) to 5 min (PT5M)",
         ),
         (
-            "x/q",
-            json!({"forwardTo": "none"}),
-            "resources: \"q\" forwards to \"none\" by ForwardTo, which is not in the template",
-        ),
-        (
             "q",
             json!({}),
             "resources[0].name: \"q\" is not a name of a resource of the type namespaces/queues: each part of the type has one",
@@ -467,6 +462,7 @@ fn template_functions_have_the_results_of_resource_manager() {
     }
 }
 
+mod existing;
 mod parameters;
 
 proptest::proptest! {

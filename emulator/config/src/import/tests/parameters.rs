@@ -3,7 +3,7 @@
 use super::*;
 
 /// Returns the first namespace of the imported configuration, and the notes.
-fn imported(template: &Value, parameters: &[(&str, &str)]) -> (Value, Vec<String>) {
+pub(super) fn imported(template: &Value, parameters: &[(&str, &str)]) -> (Value, Vec<String>) {
     let imported = import(&template.to_string(), &given(parameters)).unwrap();
     Config::parse(&imported.document.to_string()).unwrap();
     let notes = imported.notes.iter().map(ToString::to_string).collect();
