@@ -400,7 +400,7 @@ fn merge(whole: &mut Value, other: &Value) {
     }
 }
 
-fn length(value: &Value) -> usize {
+pub(crate) fn length(value: &Value) -> usize {
     match value {
         Value::String(text) => text.encode_utf16().count(),
         Value::Array(elements) => elements.len(),

@@ -216,12 +216,12 @@ impl<'a> Scope<'a> {
                 ));
             }
         };
-        match declares("allowedValues") {
-            Some(allowed) if !value.is_null() && !is_allowed(&value, allowed) => Err(format!(
+        match limits(&value, declares) {
+            Some(allowed) => Err(format!(
                 "{} is not allowed for the parameter {name}; allowed: {allowed}",
                 excerpt(&value)
             )),
-            _ => Ok(value),
+            None => Ok(value),
         }
     }
 
@@ -292,6 +292,30 @@ pub(crate) fn declares<'a>(template: &'a Value, own: &'a Value, name: &str) -> O
     };
     let mut all = successors(Some(own), referred).take(MAX_DEPTH);
     all.find_map(|own| member(own, name))
+}
+
+/// Returns what a parameter allows if this value is not allowed. The length of a text or array may have limits, and a number.
+fn limits<'a>(value: &Value, declares: impl Fn(&str) -> Option<&'a Value>) -> Option<String> {
+    let listed = declares("allowedValues").filter(|listed| !is_allowed(value, listed));
+    if let Some(listed) = listed.filter(|_| !value.is_null()) {
+        return Some(listed.to_string());
+    }
+    let (size, limits, unit) = match value {
+        Value::Number(number) => (number.as_i64()?, ["minValue", "maxValue"], ""),
+        Value::String(_) | Value::Array(_) => {
+            let length = i64::try_from(functions::length(value)).ok()?;
+            (length, ["minLength", "maxLength"], "a length of ")
+        }
+        Value::Null | Value::Bool(_) | Value::Object(_) => return None,
+    };
+    let limit = |name, usual| declares(name).and_then(Value::as_i64).unwrap_or(usual);
+    let (least, most) = (limit(limits[0], i64::MIN), limit(limits[1], i64::MAX));
+    let (word, limit) = match (size < least, size > most) {
+        (true, _) => ("at least", least),
+        (_, true) => ("at most", most),
+        _ => return None,
+    };
+    Some(format!("{unit}{word} {limit}"))
 }
 
 /// Returns whether a value, or each of its elements, is one of these. Texts are compared without case.

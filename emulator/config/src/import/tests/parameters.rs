@@ -220,3 +220,53 @@ fn a_tilde_stands_for_a_slash_in_targets_too() {
     let (namespace, _) = imported(&template, &[]);
     assert_eq!(namespace["Queues"][1]["Properties"]["ForwardTo"], "in/b");
 }
+
+#[test]
+fn a_value_outside_the_limits_of_its_parameter_is_refused() {
+    let template = |limits: Value, default: Value| {
+        let mut parameter = json!({"defaultValue": default});
+        let members = limits.as_object().unwrap().clone();
+        parameter.as_object_mut().unwrap().extend(members);
+        json!({
+            "definitions": {"few": {"type": "int", "minValue": 1, "maxValue": 5}},
+            "parameters": {"n": parameter},
+            "resources": [{
+                "type": "Microsoft.ServiceBus/namespaces/queues",
+                "name": "[concat('n1-name/q', string(parameters('n')))]",
+            }],
+        })
+    };
+    let lengths = json!({"type": "string", "minLength": 2, "maxLength": 3});
+    for (limits, refused, allowed) in [
+        (json!({"$ref": "#/definitions/few"}), json!(0), "at least 1"),
+        (json!({"$ref": "#/definitions/few"}), json!(6), "at most 5"),
+        (
+            json!({"type": "int", "minValue": 1}),
+            json!(0),
+            "at least 1",
+        ),
+        (json!({"type": "int", "maxValue": 5}), json!(6), "at most 5"),
+        (lengths.clone(), json!("a"), "a length of at least 2"),
+        (lengths.clone(), json!("a€😀"), "a length of at most 3"),
+        (
+            json!({"type": "array", "maxLength": 1}),
+            json!([1, 2]),
+            "a length of at most 1",
+        ),
+    ] {
+        let expected = format!(
+            "resources[0].name: {refused} is not allowed for the parameter n; allowed: {allowed}"
+        );
+        assert_eq!(problems(&template(limits, refused), &[]), expected);
+    }
+    let few = json!({"$ref": "#/definitions/few"});
+    for value in [1, 5] {
+        imported(&template(few.clone(), json!(value)), &[]);
+    }
+    imported(&template(lengths.clone(), json!("ab")), &[]);
+    imported(&template(lengths, json!("abc")), &[]);
+    assert!(
+        problems(&template(few, json!(1)), &[("n", "9")])
+            .contains("9 is not allowed for the parameter n")
+    );
+}
