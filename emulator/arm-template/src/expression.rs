@@ -50,6 +50,9 @@ impl Parser<'_> {
             Some(c) if c.is_ascii_digit() || c == '-' => self.number()?,
             Some(c) if is_name(c) => {
                 let name = self.word();
+                if self.takes('.') {
+                    return Err("a user-defined function is not supported here".to_owned());
+                }
                 if !self.takes('(') {
                     return Err(self.unexpected("("));
                 }
@@ -156,7 +159,6 @@ fn check_depth(depth: usize) -> Result<(), String> {
     }
 }
 
-/// User-defined functions have a namespace, `contoso.name`, which no name here has: they are unknown.
 fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-' || c == '$'
 }

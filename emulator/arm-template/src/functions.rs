@@ -31,8 +31,9 @@ pub(crate) fn call(function: &str, values: &[Value]) -> Option<Result<Value, Str
 fn counts(name: &str) -> Option<RangeInclusive<usize>> {
     Some(match name {
         "true" | "false" | "null" => 0..=0,
-        "array" | "bool" | "empty" | "first" | "int" | "items" | "json" | "last" | "length"
-        | "not" | "string" | "tolower" | "toupper" | "trim" => 1..=1,
+        "array" | "bool" | "empty" | "first" | "flatten" | "int" | "items" | "json" | "last"
+        | "length" | "not" | "objectkeys" | "shallowmerge" | "string" | "tolower" | "toupper"
+        | "trim" => 1..=1,
         "add" | "contains" | "div" | "endswith" | "equals" | "greater" | "greaterorequals"
         | "indexof" | "join" | "less" | "lessorequals" | "mod" | "mul" | "range" | "skip"
         | "split" | "startswith" | "sub" | "take" => 2..=2,
@@ -153,15 +154,13 @@ fn of_collections(name: &str, arguments: Arguments<'_>) -> Result<Value, String>
             let found = whole.find(&arguments.text(1)?.to_lowercase());
             index(found.map(|at| whole[..at].encode_utf16().count()))
         }
-        ("items", Value::Object(members)) => {
-            let mut members: Vec<_> = members.iter().collect();
-            members.sort_unstable_by_key(|(name, _)| *name);
-            let pairs = members.into_iter().map(|(name, value)| {
-                crate::object([("key", name.as_str().into()), ("value", value.clone())])
-            });
-            pairs.collect()
-        }
-        ("items", _) => return Err(arguments.refused(first, "an object")),
+        ("items" | "objectkeys", Value::Object(members)) => items(name, members),
+        ("items" | "objectkeys", _) => return Err(arguments.refused(first, "an object")),
+        ("flatten", _) => arrays(Arguments {
+            values: arguments.array(0)?,
+            ..arguments
+        })?,
+        ("shallowmerge", _) => shallow_merge(arguments)?,
         ("array", Value::Array(_)) => first.clone(),
         ("array", _) => vec![first.clone()].into(),
         ("tryget", _) => {
@@ -183,6 +182,28 @@ fn of_collections(name: &str, arguments: Arguments<'_>) -> Result<Value, String>
         }
         _ => return of_conditions(name, arguments),
     })
+}
+
+/// Returns the members of an object, or with `objectkeys` only their names.
+fn items(name: &str, members: &Map<String, Value>) -> Value {
+    let mut members: Vec<_> = members.iter().collect();
+    members.sort_unstable_by_key(|(name, _)| *name);
+    let pairs = members.into_iter().map(|(own, value)| match name {
+        "items" => crate::object([("key", own.as_str().into()), ("value", value.clone())]),
+        _ => own.as_str().into(),
+    });
+    pairs.collect()
+}
+
+fn shallow_merge(arguments: Arguments<'_>) -> Result<Value, String> {
+    let mut whole = Map::new();
+    for own in arguments.array(0)? {
+        let members = own.as_object();
+        for (name, value) in members.ok_or_else(|| arguments.refused(own, "an object"))? {
+            whole.insert(name.clone(), value.clone());
+        }
+    }
+    Ok(whole.into())
 }
 
 fn of_conditions(name: &str, arguments: Arguments<'_>) -> Result<Value, String> {
@@ -299,10 +320,7 @@ pub(crate) fn unique(texts: &[Value]) -> String {
 /// Joins texts, or arrays.
 fn concat(arguments: Arguments<'_>) -> Result<Value, String> {
     if arguments.at(0).is_array() {
-        let arrays = 0..arguments.values.len();
-        let arrays = arrays.map(|index| arguments.array(index));
-        let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
-        return Ok(arrays.concat().into());
+        return arrays(arguments);
     }
     let mut made = String::new();
     for value in arguments.values {
@@ -310,6 +328,13 @@ fn concat(arguments: Arguments<'_>) -> Result<Value, String> {
         arguments.check_length(made.len())?;
     }
     Ok(made.into())
+}
+
+fn arrays(arguments: Arguments<'_>) -> Result<Value, String> {
+    let arrays = 0..arguments.values.len();
+    let arrays = arrays.map(|index| arguments.array(index));
+    let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
+    Ok(arrays.concat().into())
 }
 
 /// Splits by a delimiter, or by each of several.

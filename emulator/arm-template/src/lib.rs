@@ -11,6 +11,7 @@ mod arguments;
 mod expression;
 mod format;
 mod functions;
+mod lambda;
 mod resources;
 mod scope;
 

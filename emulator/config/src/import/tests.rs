@@ -463,6 +463,7 @@ fn template_functions_have_the_results_of_resource_manager() {
 }
 
 mod existing;
+mod functions;
 mod parameters;
 
 proptest::proptest! {
