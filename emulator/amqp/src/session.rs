@@ -167,14 +167,14 @@ impl Session {
 
     /// Returns the first id of which an unknown delivery is refused.
     pub(crate) fn first_refused(&self) -> u64 {
-        match self.has_attached() {
+        match self.has_open_link() {
             true => self.forgotten,
             false => 0,
         }
     }
 
-    pub(crate) fn has_attached(&self) -> bool {
-        self.links().any(Link::is_attached)
+    pub(crate) fn has_open_link(&self) -> bool {
+        self.links().any(|link| !link.is_detaching())
     }
 
     /// Drops the unsent rest of a delivery on a link that is detaching.

@@ -15,6 +15,16 @@ pub(crate) enum Expression {
     Index(Box<Self>, Box<Self>),
 }
 
+impl Expression {
+    /// Returns the names of a lambda's variables, and its body.
+    pub(crate) fn lambda(&self) -> Option<&[Self]> {
+        match self {
+            Self::Call(name, parts) if name.eq_ignore_ascii_case("lambda") => Some(parts),
+            _ => None,
+        }
+    }
+}
+
 /// Returns the expression in a text; else, as `Err`, the text, in which a doubled bracket at the start becomes one.
 pub(crate) fn body(text: &str) -> Result<&str, &str> {
     let inner = text

@@ -184,11 +184,9 @@ fn of_collections(name: &str, arguments: Arguments<'_>) -> Result<Value, String>
     })
 }
 
-/// Returns the members of an object, or with `objectkeys` only their names.
+/// Returns the members of an object in the order of their names, or with `objectkeys` only the names.
 fn items(name: &str, members: &Map<String, Value>) -> Value {
-    let mut members: Vec<_> = members.iter().collect();
-    members.sort_unstable_by_key(|(name, _)| *name);
-    let pairs = members.into_iter().map(|(own, value)| match name {
+    let pairs = members.iter().map(|(own, value)| match name {
         "items" => crate::object([("key", own.as_str().into()), ("value", value.clone())]),
         _ => own.as_str().into(),
     });

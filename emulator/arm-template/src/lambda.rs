@@ -41,17 +41,8 @@ impl Scope<'_> {
 
     /// Evaluates a lambda with these values of its variables, of which it may leave out the last.
     fn apply(&self, lambda: &Expression, values: &[&Value], depth: usize) -> Result<Value, String> {
-        let (body, names) = match lambda {
-            Expression::Call(name, parts) if name.eq_ignore_ascii_case("lambda") => {
-                parts.split_last()
-            }
-            Expression::Call(..)
-            | Expression::Text(_)
-            | Expression::Number(_)
-            | Expression::Member(..)
-            | Expression::Index(..) => None,
-        }
-        .ok_or("a lambda is missing where a function takes one")?;
+        let parts = lambda.lambda().and_then(<[Expression]>::split_last);
+        let (body, names) = parts.ok_or("a lambda is missing where a function takes one")?;
         let before = self.lambda_variables.borrow().len();
         for (name, value) in names.iter().zip(values) {
             if let Expression::Text(name) = name {
@@ -74,18 +65,29 @@ impl Scope<'_> {
     }
 
     /// Counts each part of a value as so many expressions, because it may have more of them than the expressions for it.
-    fn counted(&self, value: Value, steps: usize, depth: usize) -> Result<Value, String> {
+    pub(crate) fn counted(
+        &self,
+        value: Value,
+        steps: usize,
+        depth: usize,
+    ) -> Result<Value, String> {
         self.step(depth, size(&value) * steps)?;
         Ok(value)
     }
 }
 
-/// Returns the number of values in a value. Of a text, 64 bytes count as one.
+/// Returns the number of values in a value. Of a text, 64 bytes count as one, and an object counts as eight, because it is as
+/// large.
 fn size(value: &Value) -> usize {
     1 + match value {
         Value::String(text) => text.len() / 64,
         Value::Array(elements) => elements.iter().map(size).sum(),
-        Value::Object(members) => members.values().map(size).sum(),
+        Value::Object(members) => {
+            let each = members.iter();
+            7 + each
+                .map(|(name, own)| name.len() / 64 + size(own))
+                .sum::<usize>()
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
 }

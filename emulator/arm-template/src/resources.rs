@@ -54,7 +54,7 @@ pub(crate) fn of_template(
     report: &mut Report,
 ) -> Vec<Resource> {
     let given = typed(template, parameters, report);
-    let scope = Scope::new(template, given);
+    let scope = Scope::new(template, given, 0);
     let mut found = Vec::new();
     Walk {
         report,
@@ -293,6 +293,8 @@ impl Walk<'_> {
             let stood_in = scope.stood_in.take();
             values.insert(name.clone(), Given { value, stood_in });
         }
-        self.all(&Scope::new(template, values), template, &at, &below);
+        let own = Scope::new(template, values, scope.steps.get());
+        self.all(&own, template, &at, &below);
+        scope.steps.set(own.steps.get());
     }
 }

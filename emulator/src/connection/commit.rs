@@ -184,8 +184,8 @@ impl ClientConnection {
             }
             Err(refusal) => {
                 self.commit(work);
-                // JavaScript's client waits for an outcome even if its link is detached.
                 self.refuse_transfer(link, delivery, settled, now, &refusal);
+                // JavaScript's client waits for an outcome even if its link is detached.
                 if refusal.condition == Condition::NotAllowed {
                     self.detach_refused(link, &refusal, (&entity, SubQueue::Active));
                 }
@@ -193,8 +193,8 @@ impl ClientConnection {
         }
     }
 
-    /// Parses the messages of a transfer, in the namespace's time (decision D20). If there are none, the error is
-    /// [`Condition::NotAllowed`].
+    /// Parses the messages of a transfer, in the namespace's time (decision D20). For a batch without messages, or above
+    /// the limit, the error is [`Condition::NotAllowed`]: its link must be detached.
     pub(crate) fn read(&mut self, transfer: Transfer) -> Result<Messages, ServiceError> {
         let size = transfer.payload.len() as u64;
         let limit = self.client.tier().max_message_size();

@@ -105,8 +105,10 @@ impl ClientConnection {
 
     fn refused(&mut self, node: &Node, request: &Request, refusal: &ServiceError) -> Reply {
         let client = &mut self.client;
+        let is_token =
+            matches!(node, Node::Cbs) && request.property("operation") == Some("put-token");
         // Clients such as Python's do not show the reason. Once for each connection: a client may repeat it for ever.
-        if matches!(node, Node::Cbs) && !mem::replace(&mut client.is_token_refused, true) {
+        if is_token && !mem::replace(&mut client.is_token_refused, true) {
             let (connection, client, text) = (client.id.0, &*client.container_id, &*refusal.text);
             tracing::warn!(connection, client, text, "a token was refused");
         }

@@ -141,10 +141,8 @@ impl ClientConnection {
             Err(refusal) => Err(refusal),
         };
         match answer {
-            Ok(state) if !transfer.settled => {
-                self.answer(now, transfer.link, transfer.delivery, state);
-            }
-            Ok(_) => {}
+            Ok(_) if transfer.settled => {}
+            Ok(state) => self.answer(now, transfer.link, transfer.delivery, state),
             Err(refusal) => {
                 self.client.attempt.operation = Cow::Borrowed(operation);
                 let error = self.client.refuse(&refusal, None);

@@ -48,7 +48,7 @@ impl PropertyValue {
             return Self::Long(number);
         }
         match written.parse::<f64>() {
-            Ok(number) if looks_like(number, written) => Self::Double(number),
+            Ok(number) if is_number(number, written) => Self::Double(number),
             _ => Self::Text(written.to_owned()),
         }
     }
@@ -65,8 +65,9 @@ impl PropertyValue {
     }
 }
 
-/// Rust parses `inf`, `nan` and numbers that are too large; as values of a property, such as the hash `8e12345`, they are texts.
-fn looks_like(number: f64, text: &str) -> bool {
+/// Rust parses `inf`, `nan` and numbers that are too large as numbers; as values of properties, such as the hash `8e12345`,
+/// they are texts.
+fn is_number(number: f64, text: &str) -> bool {
     matches!(text, "NaN" | "Infinity" | "-Infinity")
         || number.is_finite()
             && text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'))

@@ -19,8 +19,8 @@ use crate::{
 
 /// The condition of a settlement whose lock was lost.
 const MESSAGE_LOCK_LOST: &str = "com.microsoft:message-lock-lost";
-/// The operations that send messages.
-const SENDS: [&str; 2] = ["send", "schedule-message"];
+/// The operations that send messages; a refused discharge is a transaction whose messages are not sent.
+const SENDS: [&str; 3] = ["send", "schedule-message", "discharge"];
 /// The operation of an attach that was refused, by the role of the link, and that of a refused token.
 const ATTACH_RECEIVER: &str = "attach a receiver";
 const ATTACH_SENDER: &str = "attach a sender";
@@ -172,7 +172,11 @@ fn refused(report: &Report) -> Option<String> {
     })?;
     let client = refused.client.as_deref().unwrap_or("a client");
     let why = without_tracking(refused.detail.as_deref()?);
-    Some(format!("a message of {client} was refused: {why}"))
+    let what = match refused.operation.as_deref() {
+        Some("discharge") => "transaction",
+        _ => "message",
+    };
+    Some(format!("a {what} of {client} was refused: {why}"))
 }
 
 /// Explains that no arrived message has the expected id.

@@ -14,7 +14,7 @@ import { encoded, type Topology } from "./topology.js";
 export type Run = ServiceBus & { parties: Record<string, string> };
 
 /** After a fault there, the SDK waits for up to a minute before it tries again. */
-const SLOW_TO_RECOVER = [".connect", ".token"];
+const SLOW_TO_RECOVER = [".connect#", ".token@", ".token#"];
 
 /**
  * The options of an exploration, as in the control API, where `within` is 30 by default instead of 3. Without `only` and
@@ -69,7 +69,7 @@ export async function explore(explored: Explored, test: (run: Run) => unknown): 
 async function outcome(test: (run: Run) => unknown, run: Run, within: number): Promise<object> {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`the run does not end within ${within} s`)), within * 1000);
+    timer = setTimeout(() => reject(new Error(`the run does not end within ${within} s: pass a longer \`within\``)), within * 1000);
   });
   try {
     await Promise.race([test(run), late]);

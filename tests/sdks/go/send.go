@@ -140,7 +140,7 @@ func sendCancelled(bus *Bus) {
 	sender, receiver := bus.sender("orders"), bus.receiver("orders")
 	large := strings.Repeat("x", 200_000)
 	for attempt := range 150 {
-		// Some of these are cancelled too early or too late.
+		// Few of these are cancelled between two frames, and on some machines none: the engine's tests have the rule.
 		_ = sender.SendMessage(within(time.Duration(100+20*attempt)*time.Microsecond), text(large), nil)
 		small := strconv.Itoa(attempt)
 		check(sender.SendMessage(soon(), text(small), nil))

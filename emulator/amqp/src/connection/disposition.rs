@@ -128,7 +128,7 @@ impl Connection {
     /// Returns whether the session of this link has attached ones. A settlement on a link that is gone must not be answered
     /// then: go-amqp ends the session, and clients that wait for the answer all the same have a session for each receiver.
     pub fn shares_session(&self, link: LinkId) -> bool {
-        self.sessions.of(link).is_some_and(Session::has_attached)
+        self.sessions.of(link).is_some_and(Session::has_open_link)
     }
 
     /// Sets the condition and text with which settlements of unknown deliveries of this link are refused. By default, and on
@@ -205,12 +205,12 @@ fn apply(
         if until > cursor && gaps > 0 {
             gaps -= 1;
             let first = cursor.max(session.first_refused());
+            let (condition, description) = session.unknown.unwrap_or(UNKNOWN);
+            let error = track(Error::new(condition, description), tracking_id);
             if first < until {
-                let (condition, description) = session.unknown.unwrap_or(UNKNOWN);
-                let error = track(Error::new(condition, description), tracking_id);
                 reject(outbox, channel, (first as u32, (until - 1) as u32), &error);
-                events.push_back(Event::Refused(Box::new(error)));
             }
+            events.push_back(Event::Refused(Box::new(error)));
         }
         if let Some(id) = found {
             report(session, id, disposition.settled, state, events);

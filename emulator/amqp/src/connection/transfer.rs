@@ -119,19 +119,14 @@ fn part(
     let mut partial = match incoming.partial.take() {
         Some(partial) => {
             *reassembly -= partial.held();
-            partial
+            match continues(&partial, transfer) {
+                true => partial,
+                // go-amqp leaves a delivery unfinished if its send is cancelled, and begins the next one.
+                false => Box::new(start(link, transfer)?),
+            }
         }
         None => Box::new(start(link, transfer)?),
     };
-    if !continues(&partial, transfer) {
-        // go-amqp leaves a delivery unfinished if its send is cancelled; azservicebus attaches again after this condition.
-        let description = "a delivery began before the one before it ended";
-        return Err(Fault::link(
-            link.handle(),
-            condition::ILLEGAL_STATE,
-            description,
-        ));
-    }
     if transfer.aborted {
         return Ok(None);
     }

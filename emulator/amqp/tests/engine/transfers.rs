@@ -84,6 +84,25 @@ fn an_aborted_transfer_is_discarded() {
     assert!(peer.events().is_empty());
 }
 
+/// go-amqp leaves a delivery unfinished if its send is cancelled, and counts it as no delivery.
+#[test]
+fn the_next_delivery_replaces_an_unfinished_one() {
+    let (mut peer, _) = sender();
+    peer.transfer(&transfer(0, Some(1), false, true), b"a");
+    peer.transfer(&transfer(0, Some(2), false, true), b"b");
+    peer.transfer(&transfer(0, None, false, false), b"c");
+    peer.transfer(&transfer(0, Some(3), false, true), b"d");
+    peer.transfer(&transfer(0, Some(4), false, false), b"e");
+    for (number, payload) in [(2, &b"bc"[..]), (4, b"e")] {
+        let received = peer.received();
+        assert_eq!(
+            (received.delivery.0, &received.payload[..]),
+            (number, payload)
+        );
+    }
+    assert!(peer.events().is_empty() && peer.frames().is_empty());
+}
+
 #[test]
 fn an_oversized_message_is_reported_with_its_size() {
     let (mut peer, link) = sender();

@@ -252,12 +252,13 @@ impl Namespace {
                 };
                 if !names.contains(&target.to_lowercase()) {
                     names.push(target.to_lowercase());
-                    missing.push([self.name.clone(), target.to_owned()]);
+                    let kind = format!("{property} of {},", entity["Name"]);
+                    missing.push((kind, [self.name.clone(), target.to_owned()]));
                 }
             }
         }
-        for names in missing {
-            let queue = with_defaults(&names, "forwarding target", "resources", report);
+        for (kind, names) in missing {
+            let queue = with_defaults(&names, &kind, "resources", report);
             self.add_queue(&queue, report);
         }
     }

@@ -67,6 +67,18 @@ fn a_failed_assertion_mentions_a_refused_message() {
     assert_contains(&missed("o-1"), &hint);
 }
 
+#[test]
+fn a_failed_assertion_mentions_a_refused_transaction() {
+    let (bus, mut peer, sender) = Bus::with_queues(&["q"]).with_sender("q");
+    let (coordinator, transaction) = peer.transaction();
+    peer.enlist(&sender, &transaction, "o-1");
+    bus.http.advance(121.0);
+    peer.commit(&coordinator, &transaction)
+        .expect_err("it is too late");
+    let request = json!({"kind": "message_count", "entity": "q", "active": 1, "within": 0});
+    assert_contains(&failure(&bus, &request), "hint: a transaction of");
+}
+
 /// Returns the failure of an assertion that does not hold.
 fn failure(bus: &Bus, request: &Value) -> String {
     let answer = checked(bus, request).ok();

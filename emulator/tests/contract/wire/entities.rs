@@ -86,7 +86,8 @@ fn disabling_receives_detaches_receivers_and_keeps_locks() {
 /// The client has not read the detach yet. On a session with other links it gets no answer, because go-amqp would end that
 /// session.
 #[test]
-fn a_settlement_crossing_a_detach_is_rejected_with_the_reason() {
+fn a_settlement_crossing_a_detach_is_refused_with_the_reason_unless_other_links_share_the_session()
+{
     for (is_deleted, condition) in [(false, DISABLED), (true, "com.microsoft:message-lock-lost")] {
         let Attached {
             bus,

@@ -73,7 +73,7 @@ fn a_forwarding_target_that_exists_already_is_declared_once_as_a_queue() {
     assert_eq!(
         notes[1..],
         [
-            "resources: the forwarding target \"audit/all\" is not in the template; it is declared with default values"
+            "resources: the ForwardTo of \"q\", \"audit/all\" is not in the template; it is declared with default values"
         ]
     );
 }

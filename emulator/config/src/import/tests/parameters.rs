@@ -259,6 +259,8 @@ fn a_value_outside_the_limits_of_its_parameter_is_refused() {
         );
         assert_eq!(problems(&template(limits, refused), &[]), expected);
     }
+    let id = json!({"type": "string", "minLength": 36});
+    imported(&template(id, json!("[newGuid()]")), &[]);
     let few = json!({"$ref": "#/definitions/few"});
     for value in [1, 5] {
         imported(&template(few.clone(), json!(value)), &[]);
