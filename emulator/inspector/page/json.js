@@ -1,7 +1,7 @@
 // JSON as tokens. JSON.parse would round large numbers, reorder numeric names and drop duplicate names.
 
-// Deeper JSON is not indented, because the indentation would outweigh the content.
-const MAX_DEPTH = 100;
+// Deeper JSON and XML are not indented, because the indentation would outweigh the content.
+export const MAX_DEPTH = 100;
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
 /** Returns the tokens of a text, or null if it is not JSON. @param {string | null | undefined} text @returns {string[] | null} */

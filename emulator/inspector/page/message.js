@@ -7,12 +7,12 @@ import { useRequest } from "./request.js";
 import { State } from "./entity.js";
 import { address, bytes, count, hex, instant, size, utf8 } from "./format.js";
 import { html } from "./html.js";
-import { indented, tokens } from "./json.js";
+import { MAX_DEPTH, indented, tokens } from "./json.js";
 import { PropertyList, Link, Placeholder } from "./components.js";
 import { source } from "./state.js";
 import { RequestError } from "./source.js";
 import { Timeline } from "./timeline.js";
-import { formatValue } from "./values.js";
+import { formatValue, plain } from "./values.js";
 
 export function Message() {
   const { entity = "", subQueue = "", item = "", query } = route.value;
@@ -101,7 +101,8 @@ const MAX_BODY = 1 << 18;
 
 /** @param {{body: any, type: string | undefined, encoding: any}} props */
 function Body({ body, type = "", encoding }) {
-  const data = body?.data && bytes(...body.data);
+  const encoded = body?.data ?? (body?.value?.binary !== undefined && [body.value.binary]);
+  const data = encoded && bytes(...encoded);
   const compressed = data && (formatValue(encoding)[0] === "gzip" || (data[0] === 0x1f && data[1] === 0x8b));
   const [decompressed, setDecompressed] = useState(/** @type {Uint8Array | null} */ (null));
   useEffect(() => {
@@ -111,26 +112,27 @@ function Body({ body, type = "", encoding }) {
     return () => {
       mounted = false;
     };
-  }, [body?.data?.join(" ")]);
+  }, [encoded && encoded.join(" ")]);
   const raw = decompressed ?? data;
-  const text = body?.text ?? (raw ? utf8(raw) : body?.value === undefined ? null : valueText(body.value));
+  const value = body?.sequences ?? body?.value;
+  const text = body?.text ?? (raw ? utf8(raw) : typeof value === "string" ? value : JSON.stringify(plain(value)));
   const [format, setFormat] = useState("");
   if (!body) return html`<p class="muted">The message has no body.</p>`;
   if (body.omitted !== undefined) return html`<p class="muted">${size(body.omitted)}. Bodies of messages larger than 1 MiB are not shown. ${!source.recorded && html`<a href=${rawAddress()} download>Save body</a>`}</p>`;
-  if (body.sequences) return html`<pre tabindex="0">${JSON.stringify(body.sequences.map((/** @type {any} */ it) => it.map((/** @type {any} */ value) => formatValue(value)[0])), null, 2)}</pre>`;
   const parsed = tokens(text);
   const selected = format || (text === null ? "hex" : parsed ? "JSON" : /xml/i.test(type) || /^\s*<[?\w]/.test(text) ? "XML" : "text");
   const shown = {
-    text: text ?? "The body is not UTF-8. View it as hex.",
-    JSON: parsed ? indented(parsed, text ?? "") : (text ?? ""),
-    XML: indentedXml(text ?? ""),
-    hex: hex(raw ?? new TextEncoder().encode(text ?? "")),
-  }[/** @type {"text"} */ (selected)];
+    text: () => text ?? "The body is not UTF-8. View it as hex.",
+    JSON: () => (parsed ? indented(parsed, text ?? "") : (text ?? "")),
+    XML: () => indentedXml(text ?? ""),
+    hex: () => hex(raw || new TextEncoder().encode(text ?? "")),
+  }[/** @type {"text"} */ (selected)]();
   return html`
     <div class="bar">
       <div class="segments" role="group" aria-label="Body format">
         ${FORMATS.map((it) => html`<button aria-pressed=${it === selected} onClick=${() => setFormat(it)}>${it}</button>`)}
       </div>
+      <span class="muted">${body.sequences ? "AMQP sequence" : body.value === undefined ? "data" : `AMQP value, ${formatValue(body.value)[1]}`}</span>
       ${compressed && html`<span class="muted">${decompressed ? "decompressed (gzip)" : "gzip"}</span>`}
       ${!source.recorded && html`<a href=${rawAddress()} download>Save</a>`}
     </div>
@@ -161,23 +163,18 @@ async function decompress(data) {
   return new Uint8Array(await new Blob(chunks).arrayBuffer());
 }
 
-/** @param {any} value */
-function valueText(value) {
-  const [text] = formatValue(value);
-  return text;
-}
-
-/** Indents XML, one element per line. @param {string} text */
+/** Indents XML, one element per line, or returns it unchanged if it is too deep. @param {string} text */
 function indentedXml(text) {
+  // In HTML, elements such as `<br>` are not closed.
+  const closed = new Set(text.match(/<\/[^\s>]+/g));
+  const lines = [];
   let depth = 0;
-  return text
-    .replace(/>\s*</g, ">\n<")
-    .split("\n")
-    .map((line) => {
-      if (/^<\//.test(line)) depth = Math.max(0, depth - 1);
-      const shown = "  ".repeat(depth) + line;
-      if (/^<[^/?!][^>]*[^/]>$/.test(line) || /^<\w>$/.test(line)) depth += 1;
-      return shown;
-    })
-    .join("\n");
+  for (const line of text.replace(/>\s*</g, ">\n<").split("\n")) {
+    if (line.startsWith("</")) depth = Math.max(0, depth - 1);
+    lines.push("  ".repeat(depth) + line);
+    const [, name] = /^<([^\s/?!>]+)(?:[\s/][^>]*)?>$/.exec(line) ?? [];
+    if (!line.endsWith("/>") && closed.has(`</${name}`)) depth += 1;
+    if (depth > MAX_DEPTH) return text;
+  }
+  return lines.join("\n");
 }

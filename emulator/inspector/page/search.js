@@ -66,9 +66,15 @@ function columnValue(message, name) {
   }
   const { body } = message;
   if (body?.omitted !== undefined) return "…";
-  const text = body?.text ?? (body?.data ? utf8(bytes(...body.data)) : body?.value === undefined ? null : formatValue(body.value)[0]);
+  if (body?.value && typeof body.value === "object") return formatValue(keys(name).reduce(member, body.value))[0];
+  const text = body?.text ?? (body?.data ? utf8(bytes(...body.data)) : body?.value);
   const parsed = tokens(text);
   return parsed ? valueAt(parsed, keys(name)) : "";
+}
+
+/** Returns a member of an AMQP map or list. @param {any} value @param {string} key */
+function member(value, key) {
+  return value?.map ? value.map.find((/** @type {any} */ [name]) => formatValue(name)[0] === key)?.[1] : value?.list?.[key];
 }
 
 /** @param {string} name */

@@ -3,21 +3,19 @@
 /** Returns a value as text, and its AMQP type. @param {any} value @returns {[string, string]} */
 export function formatValue(value) {
   if (value === null || value === undefined) return ["", value === null ? "null" : ""];
-  if (typeof value !== "object") return [String(value), typeof value === "string" ? "string" : typeof value];
-  if (Array.isArray(value)) return [JSON.stringify(value.map((it) => formatValue(it)[0])), "list"];
+  if (typeof value !== "object") return [String(value), typeof value];
   const [[type, inner] = ["", ""]] = Object.entries(value);
-  switch (type) {
-    case "timestamp": {
-      const date = new Date(Number(inner));
-      return [Number.isNaN(date.getTime()) ? String(inner) : date.toISOString(), type];
-    }
-    case "list":
-      return [JSON.stringify(inner.map((/** @type {any} */ it) => formatValue(it)[0])), type];
-    case "map":
-      return [JSON.stringify(Object.fromEntries(inner.map((/** @type {any} */ [key, it]) => [formatValue(key)[0], formatValue(it)[0]]))), type];
-    case "described":
-      return [`${formatValue(inner[0])[0]}: ${formatValue(inner[1])[0]}`, type];
-    default:
-      return [typeof inner === "object" ? JSON.stringify(inner) : String(inner), type];
-  }
+  if (typeof inner === "object") return [JSON.stringify(plain(value)), type];
+  const date = new Date(Number(inner));
+  return [type === "timestamp" && !Number.isNaN(date.getTime()) ? date.toISOString() : String(inner), type];
+}
+
+/** Returns a value with its lists as arrays, and its maps as objects if all keys are strings. @param {any} value @returns {any} */
+export function plain(value) {
+  if (Array.isArray(value)) return value.map(plain);
+  if (value?.list) return plain(value.list);
+  if (value?.described) return { described: plain(value.described) };
+  if (!value?.map) return value;
+  const pairs = plain(value.map);
+  return pairs.every((/** @type {any} */ [key]) => typeof key === "string") ? Object.fromEntries(pairs) : { map: pairs };
 }

@@ -67,6 +67,38 @@ pageTest("Indented JSON keeps its numbers, names and order", topology("orders"),
 }`);
 });
 
+/** A list in a list, and so on. */
+const nested = (depth) => (depth ? { list: [nested(depth - 1), "a\"b"] } : { int: 1 });
+
+pageTest("AMQP values are shown with their types and without repeated quoting", topology("orders"), async (page, namespace) => {
+  const map = [["n", { int: 5 }], ["s", "5"], ["b", true], ["none", null], ["in", { map: [[{ int: 1 }, { list: ["x"] }], ["1", 1.5]] }]];
+  await namespace.send("orders", { id: "map", body: { value: { map } } }, { id: "deep", body: { value: nested(30) } });
+  await namespace.send("orders", { id: "sequence", body: { sequences: [["a", { int: 1 }]] } }, { id: "bytes", body: { value: { binary: "AAH/" } } });
+  const shown = async (number) => JSON.parse(await (await body(page, namespace, number)).innerText());
+  assert.deepEqual(await shown(1), { n: { int: 5 }, s: "5", b: true, none: null, in: { map: [[{ int: 1 }, ["x"]], ["1", { double: 1.5 }]] } });
+  await page.getByText("AMQP value, map").waitFor();
+  let deep = await shown(2);
+  for (let depth = 30; depth > 0; depth -= 1) [deep] = deep;
+  assert.deepEqual(deep, { int: 1 });
+  assert.deepEqual(await shown(3), [["a", { int: 1 }]]);
+  assert.match(await (await body(page, namespace, 4)).innerText(), /00 01 ff/);
+});
+
+pageTest("XML is indented, without elements that are not closed and not to any depth", topology("orders"), async (page, namespace) => {
+  const deep = "<i>".repeat(30000) + "</i>".repeat(30000);
+  await namespace.send("orders", { id: "html", body: '<html><head><meta a="b"><link></head><p>a</p><br><img/></html>' }, { id: "deep", body: deep });
+  assert.equal(await (await body(page, namespace)).innerText(), `<html>
+  <head>
+    <meta a="b">
+    <link>
+  </head>
+  <p>a</p>
+  <br>
+  <img/>
+</html>`);
+  assert.equal(await (await body(page, namespace, 2)).innerText(), deep);
+});
+
 pageTest("64-bit integers are shown without rounding", topology("orders"), async (page, namespace) => {
   await namespace.send("orders", { id: "wide", properties: { n: { long: "9223372036854775807" }, u: { ulong: "18446744073709551615" } } });
   await body(page, namespace);

@@ -129,7 +129,7 @@ pageTest("An import reports files that cannot be sent", topology("orders"), asyn
 pageTest("Custom columns show properties and values of long bodies", topology("orders"), async (page, namespace) => {
   const pad = "y".repeat(3000);
   await namespace.send("orders", { id: "long", body: JSON.stringify({ pad, total: 7 }), properties: { color: "red" } }, { id: "short", body: '{"total": 12345678901234567890}' });
-  await namespace.send("orders", { id: "none", body: "text" });
+  await namespace.send("orders", { id: "none", body: "text" }, { id: "map", body: { value: { map: [["total", { int: 5 }]] } } });
   await visit(page, namespace, "orders");
   await page.getByLabel("Columns").fill("body.total, color, message_id");
   await page.keyboard.press("Tab");
@@ -138,6 +138,7 @@ pageTest("Custom columns show properties and values of long bodies", topology("o
   assert.deepEqual(await cells("long"), ["7", "red", "long"]);
   assert.deepEqual(await cells("short"), ["12345678901234567890", "", "short"]);
   assert.deepEqual(await cells("none"), ["", "", "none"]);
+  assert.deepEqual(await cells("map"), ["5", "", "map"]);
 });
 
 const copied = async (page, button) => {

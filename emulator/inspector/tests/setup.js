@@ -88,7 +88,7 @@ function message({ id, body = "", properties, subject, session, after, ...rest }
   return {
     properties: { message_id: id, subject, group_id: session },
     application_properties: properties,
-    body: typeof body === "string" ? { text: body } : { data: [body.toString("base64")] },
+    body: typeof body === "string" ? { text: body } : Buffer.isBuffer(body) ? { data: [body.toString("base64")] } : body,
     ...rest,
   };
 }
