@@ -1,7 +1,7 @@
 // The page: the header with the clock, the tree of entities, and the view of the route.
 
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useErrorBoundary, useState } from "preact/hooks";
 import { navigate, route } from "./route.js";
 import { useRequest } from "./request.js";
 import { ClockBar, step } from "./clock.js";
@@ -44,13 +44,20 @@ function App() {
     <${Notices} />
     <div class=${message ? "body with-message" : "body"}>
       <${Tree} />
-      <main><${COMPONENTS[view]} /></main>
-      ${message && html`<aside aria-label="Message"><${Message} key=${item} /></aside>`}
+      <main><${Boundary}><${COMPONENTS[view]} /><//></main>
+      ${message && html`<aside aria-label="Message"><${Boundary} key=${item}><${Message} /><//></aside>`}
     </div>
     ${help && html`<${Dialog} title="Keyboard shortcuts" close=${() => setHelp(false)}>
       <dl class="properties">${SHORTCUTS.map(([key, what]) => html`<dt><kbd>${key}</kbd></dt><dd>${what}</dd>`)}</dl>
       <div class="buttons"><button onClick=${() => setHelp(false)}>Close</button></div>
     <//>`}`;
+}
+
+/** Shows a view, or until the next route the error if it cannot be rendered. @param {{children?: any}} props */
+function Boundary({ children }) {
+  const [error, reset] = useErrorBoundary();
+  useEffect(reset, [route.value]);
+  return error ? html`<p class="bad" role="alert">The page cannot show this: ${error.message}</p>` : children;
 }
 
 /** Reloads the namespaces: the changes of a namespace do not report others. */

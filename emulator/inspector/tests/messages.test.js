@@ -99,6 +99,23 @@ pageTest("XML is indented, without elements that are not closed and not to any d
   assert.equal(await (await body(page, namespace, 2)).innerText(), deep);
 });
 
+pageTest("A message that cannot be shown does not leave the last one in its place", topology("orders"), async (page, namespace) => {
+  await namespace.send("orders", { id: "first", body: "one" }, { id: "second", body: "two" }, { id: "third", body: "three" });
+  await page.route("**/messages/2?*", async (route) => {
+    const response = await route.fetch();
+    const answer = await response.json();
+    await route.fulfill({ response, json: { ...answer, message: { ...answer.message, body: { data: 5 } } } });
+  });
+  await body(page, namespace);
+  await row(page, "second").click();
+  await page.locator("aside").getByRole("alert").waitFor();
+  assert.equal(await page.locator("aside button").count(), 0);
+  assert.match(await page.locator("aside").innerText(), /^The page cannot show this: /);
+  await row(page, "third").click();
+  await page.getByRole("region", { name: "Body" }).getByText("three").waitFor();
+  assert.equal(await page.locator("aside").getByRole("alert").count(), 0);
+});
+
 pageTest("64-bit integers are shown without rounding", topology("orders"), async (page, namespace) => {
   await namespace.send("orders", { id: "wide", properties: { n: { long: "9223372036854775807" }, u: { ulong: "18446744073709551615" } } });
   await body(page, namespace);
