@@ -5,6 +5,9 @@ import { formatRoute } from "./route.js";
 import { html } from "./html.js";
 import { lastChange, namespace, notice, showErrors } from "./state.js";
 
+/** The maximum number of rows in a table. */
+export const MAX_ROWS = 1000;
+
 /** A link to a route in the namespace. @param {{to: Partial<import("./route.js").Route>, children?: any, class?: string, label?: string}} props */
 export function Link({ to, children, label, ...rest }) {
   return html`<a class=${rest.class ?? ""} aria-label=${label} href=${formatRoute({ namespace: namespace.value, ...to })}>${children}</a>`;

@@ -8,7 +8,7 @@ import { State } from "./entity.js";
 import { address, bytes, count, hex, instant, size, utf8 } from "./format.js";
 import { html } from "./html.js";
 import { MAX_DEPTH, indented, tokens } from "./json.js";
-import { PropertyList, Link, Placeholder } from "./components.js";
+import { MAX_ROWS, PropertyList, Link, Placeholder } from "./components.js";
 import { source } from "./state.js";
 import { RequestError } from "./source.js";
 import { Timeline } from "./timeline.js";
@@ -76,9 +76,6 @@ function sections(message) {
   ];
   return all.filter(([, value]) => value !== undefined);
 }
-
-/** The maximum number of rows in a table. */
-const MAX_ROWS = 1000;
 
 /** @param {{value: any}} props */
 function Values({ value }) {

@@ -49,6 +49,30 @@ pageTest("A session shows its state, and its lock can be expired", topology({ Na
   worker.close();
 });
 
+pageTest("A thousand of many sessions are listed, and only the selected state is decoded", topology({ Name: "orders", Properties: { RequiresSession: true } }), async (page, namespace) => {
+  const worker = await connect(namespace.connectionString);
+  const sessions = Array.from({ length: 1200 }, (_, index) => ({ id: "o", session: `s-${String(index).padStart(4, "0")}` }));
+  await namespace.send("orders", ...sessions.slice(0, 1000));
+  await namespace.send("orders", ...sessions.slice(1000));
+  await worker.receive("orders", { session: "s-0000" });
+  await worker.setSessionState("orders", "s-0000", "x".repeat(1025));
+  await page.evaluate(() => {
+    const own = atob;
+    globalThis.decoded = 0;
+    globalThis.atob = (text) => { globalThis.decoded += 1; return own(text); };
+  });
+  await visit(page, namespace, "orders/sessions");
+  await page.getByText("200 more sessions not shown.").waitFor();
+  assert.equal(await page.locator("main tbody tr").count(), 1000);
+  const session = page.getByRole("row", { name: /s-0000/ });
+  await session.getByText("1.0 KiB").or(session.getByText("1 KiB")).waitFor();
+  await session.getByText(/for \d+ s/).waitFor();
+  assert.equal(await page.evaluate(() => globalThis.decoded), 0);
+  await session.getByRole("link").click();
+  await page.getByText("x".repeat(1025)).waitFor();
+  worker.close();
+});
+
 pageTest("Receivers and connections are listed", topology("orders"), async (page, namespace) => {
   await visit(page, namespace, "orders");
   await page.getByText("No receivers").waitFor();
