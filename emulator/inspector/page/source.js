@@ -224,7 +224,12 @@ function select(path, whole, query) {
     const number = sequence_number === undefined ? undefined : Number(sequence_number);
     const found = whole.events.filter((/** @type {any} */ it) => (entity === undefined || !it.entity || entityOf(it.entity) === entityOf(entity))
       && (number === undefined || it.sequence_number === number) && (message_id === undefined || !it.message_id || it.message_id === message_id));
-    return { ...whole, events: found.slice(-limit), next: found.length > limit ? found[found.length - limit].position : undefined };
+    const first = (/** @type {any[]} */ events) => events.slice(-limit)[0]?.position ?? Infinity;
+    const counted = found.filter((/** @type {any} */ it) => message_id === undefined || it.message_id);
+    const begin = first(counted);
+    const others = message_id === undefined ? 0 : first(found.filter((/** @type {any} */ it) => !it.message_id));
+    const events = found.filter((/** @type {any} */ it) => it.position >= (it.message_id ? begin : Math.max(begin, others)));
+    return { ...whole, events, next: counted.length > limit ? begin : undefined };
   }
   return whole;
 }

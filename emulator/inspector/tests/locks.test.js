@@ -29,6 +29,14 @@ pageTest("A lock expires when the clock advances, and the diagram shows both del
   worker.close();
 });
 
+pageTest("The timeline of a message keeps its events after many advances of the clock", topology("orders"), async (page, namespace) => {
+  await namespace.request("POST", "/clock/freeze");
+  await namespace.send("orders", { id: "o-17" });
+  for (let advance = 0; advance < 600; advance += 1) await namespace.request("POST", "/clock/advance", { seconds: 1 });
+  await visit(page, namespace, "orders/messages/1");
+  await page.locator("aside").getByRole("cell", { name: /^sent/ }).waitFor();
+});
+
 pageTest("A session shows its state, and its lock can be expired", topology({ Name: "orders", Properties: { RequiresSession: true } }), async (page, namespace) => {
   const worker = await connect(namespace.connectionString);
   await namespace.send("orders", { id: "o-1", session: "customer-7" }, { id: "o-2", session: "customer-8" });

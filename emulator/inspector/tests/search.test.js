@@ -47,6 +47,19 @@ test("A report counts all messages of a state", async () => {
   assert.deepEqual([answer.messages.length, answer.next, answer.total], [50, 101, 120]);
 });
 
+test("A report limits the events of a message apart from those of no message", async () => {
+  const events = [null, "a", null, "b", null, null, "a", null].map((message_id, index) => ({ message_id, position: index + 1, entity: "q" }));
+  const report = new Recorded({ test: "", failure: null, namespace: "n", fragment: "", answers: { "/timeline": { events } } });
+  const answer = async (query) => {
+    const { events: found, next } = await report.request("GET", "/namespaces/n/timeline", { query: { order: "newest", ...query } });
+    return [found.map((it) => it.position), next];
+  };
+  assert.deepEqual(await answer({ message_id: "a", limit: 2 }), [[2, 6, 7, 8], undefined]);
+  assert.deepEqual(await answer({ message_id: "a", limit: 1 }), [[7, 8], 7]);
+  assert.deepEqual(await answer({ message_id: "c", limit: 2 }), [[], undefined]);
+  assert.deepEqual(await answer({ limit: 3 }), [[6, 7, 8], 6]);
+});
+
 pageTest("Actions apply to the messages that match the filters", topology("orders"), async (page, namespace) => {
   await namespace.send("orders", ...MESSAGES, { id: "later", body: "needle", message_annotations: { "x-opt-scheduled-enqueue-time": { timestamp: Date.now() + 3600000 } } });
   await visit(page, namespace, "orders?body=needle&where=color%20%3D%20%27red%27");

@@ -84,6 +84,7 @@ impl TimelineQuery {
             is_newest: is_newest_first(order.as_deref())?,
             left: check_limit(*limit, MAX_PAGE)?,
             next: None,
+            others: 0,
         }))
     }
 }
@@ -241,6 +242,7 @@ pub(crate) async fn newest_events(namespace: &Arc<Namespace>, most: usize) -> Ve
         left: most,
         is_newest: true,
         next: None,
+        others: 0,
     };
     let rendering = copied(namespace, TimelineQuery::default(), None, Some(&page)).await;
     let rendering = rendering.in_page(Some(page)).await.with_lines(true);

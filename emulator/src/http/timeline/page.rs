@@ -1,6 +1,6 @@
 //! A page of a record, by positions.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 use servicebus_broker::{Event, Timeline};
 use tokio::task::yield_now;
@@ -19,23 +19,70 @@ pub(crate) struct Page {
     pub(crate) is_newest: bool,
     /// The position from which the next page continues, if there is one: of the last event, or of the first of the newest.
     pub(crate) next: Option<u64>,
+    /// The position before which events without a message are left out.
+    pub(crate) others: u64,
 }
 
 impl Page {
     /// Returns whether the event at this position is in the page; `None` if no later one is.
-    pub(crate) fn take(&mut self, position: u64) -> Option<bool> {
-        if position <= self.after {
+    pub(crate) fn take(&mut self, position: u64, has_message: bool) -> Option<bool> {
+        if position <= self.after || !has_message && position < self.others {
             return Some(false);
         }
         if position >= self.before {
             self.next = self.next.filter(|_| self.is_newest);
             return None;
         }
-        self.left = self.left.checked_sub(1)?;
         if !self.is_newest {
+            self.left = self.left.checked_sub(1)?;
             self.next = Some(position);
         }
         Some(true)
+    }
+}
+
+/// The positions of the newest events of a page, as a pass from the oldest finds them.
+pub(crate) struct Newest {
+    page: Page,
+    counted: VecDeque<u64>,
+    /// Those that belong to no message, while a message is requested.
+    others: VecDeque<u64>,
+}
+
+impl Newest {
+    pub(crate) fn of(page: Page) -> Self {
+        let (counted, others) = (VecDeque::new(), VecDeque::new());
+        Self {
+            page,
+            counted,
+            others,
+        }
+    }
+
+    pub(crate) fn add(&mut self, position: u64, counts: bool) {
+        if position <= self.page.after || position >= self.page.before {
+            return;
+        }
+        let found = match counts {
+            true => &mut self.counted,
+            false => &mut self.others,
+        };
+        found.push_back(position);
+        if found.len() > self.page.left {
+            found.pop_front();
+            if counts {
+                self.page.next = found.front().copied();
+            }
+        }
+    }
+
+    /// Returns the page, which begins with the first event that counts.
+    pub(crate) fn page(self) -> Page {
+        Page {
+            after: self.counted.front().copied().unwrap_or(u64::MAX) - 1,
+            others: self.others.front().copied().unwrap_or_default(),
+            ..self.page
+        }
     }
 }
 

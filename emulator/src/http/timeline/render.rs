@@ -5,7 +5,7 @@
     reason = "most kinds of events neither name a message nor move one"
 )]
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -21,7 +21,7 @@ use servicebus_control_api::{self as api, Timeline};
 use tokio::task::yield_now;
 
 use super::EventFilter;
-use super::page::Page;
+use super::page::{Newest, Page};
 use crate::clock;
 use crate::namespace::{Location, Namespace, RecordedMessages};
 
@@ -147,39 +147,31 @@ impl Rendering {
     }
 
     /// Returns the page of the newest events, whose beginning a pass to the end finds.
-    async fn newest(&mut self, mut page: Page) -> Page {
-        let mut selected = VecDeque::new();
-        while let Some(is_selected) = self.pass() {
+    async fn newest(&mut self, page: Page) -> Page {
+        let mut newest = Newest::of(page);
+        while let Some(passed) = self.pass() {
             if self.read.is_multiple_of(PASSED) {
                 yield_now().await;
             }
-            let position = self.positions.get(self.read - 1).copied();
-            let position = position.filter(|_| is_selected).unwrap_or_default();
-            if position > page.after && position < page.before {
-                selected.push_back(position);
-                if selected.len() > page.left {
-                    selected.pop_front();
-                    page.next = selected.front().copied();
-                }
+            if let (Some(counts), Some(position)) = (passed, self.positions.get(self.read - 1)) {
+                newest.add(*position, counts);
             }
-        }
-        if let Some(first) = selected.front() {
-            page.after = first - 1;
         }
         self.read = 0;
         self.known.clear();
-        page
+        newest.page()
     }
 
-    /// Skips the next event; returns whether it is requested, `None` after the last. Message ids only matter if a message is
-    /// requested.
-    fn pass(&mut self) -> Option<bool> {
+    /// Skips the next event; returns whether it counts if it is requested, `None` after the last. Message ids only matter if a
+    /// message is requested.
+    fn pass(&mut self) -> Option<Option<bool>> {
         if self.wanted.message_id.is_some() {
-            return self.next_match().map(|found| found.is_some());
+            let found = self.next_match()?;
+            return Some(found.map(|(_, id, _)| id.is_some()));
         }
         let event = self.events.get(self.read)?;
         self.read += 1;
-        Some(self.wanted.takes(event))
+        Some(self.wanted.takes(event).then_some(true))
     }
 
     /// Returns the next piece of the response; `None` at its end.
@@ -274,7 +266,7 @@ impl Rendering {
         };
         let position = self.positions.get(self.read - 1).copied();
         if let (Some(page), Some(position)) = (&mut self.page, position)
-            && !page.take(position)?
+            && !page.take(position, id.is_some())?
         {
             return Some(None);
         }

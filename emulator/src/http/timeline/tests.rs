@@ -155,6 +155,7 @@ async fn a_timeline_page_equals_that_part_of_the_whole_timeline() {
             left: 1 + 7 * seed as usize,
             is_newest,
             next: None,
+            others: 0,
         };
         let mut rendered = Vec::new();
         for requested in [None, Some(page())] {

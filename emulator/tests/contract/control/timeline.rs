@@ -392,3 +392,51 @@ fn an_event_of_a_page_has_the_id_of_an_earlier_message() {
     assert_eq!(events[0]["kind"], "completed");
     assert_eq!(events[0]["message_id"], "a");
 }
+
+#[test]
+fn the_newest_events_of_a_message_are_found_among_advances_of_the_clock() {
+    let (bus, mut peer, sender, receiver) = Bus::with_queues(&["q"]).with_links("q");
+    let advance = |times| {
+        for _ in 0..times {
+            bus.http.advance(1.0);
+        }
+    };
+    advance(2);
+    peer.send(&sender, &Message::new("a"));
+    advance(6);
+    peer.complete_one(&receiver);
+    peer.settle_down();
+    advance(2);
+    let page = |query: &str| {
+        let query = format!("?order=newest&message_id={query}");
+        let timeline = bus.http.timeline(&query);
+        let events = timeline["events"].as_array().expect("a list");
+        let kinds = kinds(events).into_iter().map(str::to_owned);
+        (Vec::from_iter(kinds), timeline["next"].as_u64())
+    };
+    let shown = |kinds: &[&str]| Vec::from_iter(kinds.iter().copied().map(str::to_owned));
+    let advanced = "clock-advanced";
+    assert_eq!(
+        page("a&limit=3"),
+        (
+            shown(&[
+                "sent",
+                advanced,
+                "delivered",
+                "completed",
+                advanced,
+                advanced
+            ]),
+            None
+        )
+    );
+    assert_eq!(
+        page("a&limit=2"),
+        (
+            shown(&["delivered", "completed", advanced, advanced]),
+            Some(10)
+        )
+    );
+    assert_eq!(page("a&limit=2&before=10").0[0], "sent");
+    assert_eq!(page("unknown&limit=2"), (vec![], None));
+}
