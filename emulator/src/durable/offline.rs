@@ -73,9 +73,13 @@ pub(crate) fn compact(directory: &Path) -> Result<(u64, u64), DataError> {
 /// Refuses a directory that has no store, which opening it would create.
 fn check_exists(directory: &Path) -> Result<(), DataError> {
     let format = directory.join(FORMAT_FILE);
-    match format.exists() {
+    let exists = |file: &Path| {
+        let found = file.try_exists();
+        found.map_err(|source| cannot_use(directory, source))
+    };
+    match exists(&format)? {
         true => Ok(()),
-        false if directory.join(STORE_FILE).exists() => Err(DataError::Missing(format)),
+        false if exists(&directory.join(STORE_FILE))? => Err(DataError::Missing(format)),
         false => {
             let source = io::Error::other("it has no data of an emulator");
             Err(cannot_use(directory, source))

@@ -166,6 +166,13 @@ fn data_commands_report_a_missing_or_used_directory() {
         assert_eq!(complaints.lines().count(), 1, "{complaints}");
     }
     assert!(!nowhere.0.exists(), "nothing is made");
+    let file = TemporaryFile::new("a file");
+    for own in ["check", "export", "compact"] {
+        // As for a directory that may not be searched, what it has is unknown.
+        let ran = run(&["data", file.path(), own], &[]);
+        assert_eq!(ran.code, Some(1), "{own}");
+        assert_contains(&ran.stderr, "Not a directory");
+    }
     let directory = Directory::unused();
     let _process = directory.start();
     for own in ["check", "export", "compact"] {
