@@ -302,7 +302,7 @@ pub struct TlsOptions {
 pub struct UserCertificate {
     /// The certificate with its intermediate certificates.
     pub chain: PathBuf,
-    /// Its private key, not encrypted.
+    /// Its private key, not encrypted: RSA of 2,048 to 4,096 bits, EC P-256 or P-384, or Ed25519.
     pub key: PathBuf,
 }
 
@@ -364,7 +364,9 @@ pub enum TlsError {
     /// No certificate can be created, because of a name in the options or a lack of randomness.
     #[error("cannot create a certificate: {0}")]
     Make(rcgen::Error),
-    /// A certificate and its key do not match.
-    #[error("cannot use the certificate: {0}")]
+    /// A certificate and its key do not match, or the key is of another kind.
+    #[error(
+        "cannot use the certificate and its key, which may be RSA of 2,048 to 4,096 bits, EC P-256 or P-384, or Ed25519: {0}"
+    )]
     Use(rustls::Error),
 }
