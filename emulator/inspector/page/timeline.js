@@ -103,6 +103,9 @@ function wrappable(text) {
 
 /** @param {{events: any[]}} props */
 export function EventTable({ events }) {
+  /** The sequence numbers of each message id at an address. @type {Record<string, Set<number>>} */
+  const numbers = {};
+  for (const event of events) if (event.sequence_number !== null) (numbers[`${event.entity} ${event.message_id}`] ??= new Set()).add(event.sequence_number);
   return html`
     <table class="events">
       <caption class="visually-hidden">Events, oldest first</caption>
@@ -114,7 +117,7 @@ export function EventTable({ events }) {
             <td title=${instant(event.at)}>${offset(event.offset)}</td>
             <td>${wrappable(description(event))}</td>
             <td>${event.entity ? html`<${EntityLink} address=${event.entity} />` : ""}</td>
-            <td>${event.sequence_number !== null && event.entity ? html`<${MessageLink} event=${event} />` : (event.message_id ?? "")}</td>
+            <td>${event.sequence_number !== null && event.entity ? html`<${MessageLink} event=${event} shared=${numbers[`${event.entity} ${event.message_id}`].size > 1} />` : (event.message_id ?? "")}</td>
             <td>${event.client ?? "broker"}</td>
           </tr>`)}
       </tbody>
@@ -127,8 +130,8 @@ export function EntityLink({ address }) {
   return html`<${Link} to=${{ entity, subQueue }}>${address}<//>`;
 }
 
-/** @param {{event: any}} props */
-function MessageLink({ event }) {
+/** @param {{event: any, shared: boolean}} props `shared`: whether other messages have the same id */
+function MessageLink({ event, shared }) {
   const [entity, subQueue] = splitAddress(event.entity);
-  return html`<${Link} to=${{ entity, subQueue, tab: "messages", item: String(event.sequence_number) }}>${event.message_id ?? event.sequence_number}<//>`;
+  return html`<${Link} to=${{ entity, subQueue, tab: "messages", item: String(event.sequence_number) }}>${event.message_id ?? event.sequence_number}${shared && event.message_id !== null && ` (no. ${event.sequence_number})`}<//>`;
 }

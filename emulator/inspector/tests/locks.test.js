@@ -37,6 +37,15 @@ pageTest("The timeline of a message keeps its events after many advances of the 
   await page.locator("aside").getByRole("cell", { name: /^sent/ }).waitFor();
 });
 
+pageTest("The timeline of a message distinguishes messages that share its ID", topology("orders"), async (page, namespace) => {
+  await namespace.send("orders", { id: "o-17" }, { id: "o-18" });
+  await visit(page, namespace, "orders/messages/1");
+  await page.locator("aside").getByRole("link", { name: "o-17", exact: true }).waitFor();
+  await namespace.send("orders", { id: "o-17" });
+  await page.locator("aside").getByRole("link", { name: "o-17 (no. 1)" }).waitFor();
+  await page.locator("aside").getByRole("link", { name: "o-17 (no. 3)" }).waitFor();
+});
+
 pageTest("A session shows its state, and its lock can be expired", topology({ Name: "orders", Properties: { RequiresSession: true } }), async (page, namespace) => {
   const worker = await connect(namespace.connectionString);
   await namespace.send("orders", { id: "o-1", session: "customer-7" }, { id: "o-2", session: "customer-8" });
