@@ -18,10 +18,11 @@ pub(crate) enum Expression {
 impl Expression {
     /// Returns the names of a lambda's variables, and its body.
     pub(crate) fn lambda(&self) -> Option<&[Self]> {
-        match self {
-            Self::Call(name, parts) if name.eq_ignore_ascii_case("lambda") => Some(parts),
-            _ => None,
-        }
+        let Self::Call(name, parts) = self else {
+            return None;
+        };
+        let is_lambda = name.eq_ignore_ascii_case("lambda");
+        is_lambda.then_some(parts)
     }
 }
 
