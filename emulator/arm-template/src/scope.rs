@@ -206,16 +206,7 @@ impl<'a> Scope<'a> {
                 self.stood_in.borrow_mut().insert(name.to_owned());
                 Ok(unique(&arguments).into())
             }
-            _ => {
-                let made = functions::call(name, &arguments).unwrap_or_else(|| {
-                    let only = known.starts_with("reference") || known.starts_with("list");
-                    Err(match only {
-                        true => format!("only a deployment could evaluate the function {name}"),
-                        false => not_supported(name),
-                    })
-                });
-                self.counted(made?, 1, depth)
-            }
+            _ => self.counted(result_of(name, &arguments)?, 1, depth),
         }
     }
 
@@ -402,6 +393,17 @@ fn resource_id(arguments: Arguments<'_>) -> Result<Value, String> {
         id.push_str(&format!("/{kind}/{name}"));
     }
     Ok(id.into())
+}
+
+fn result_of(function: &str, arguments: &[Value]) -> Result<Value, String> {
+    functions::call(function, arguments).unwrap_or_else(|| {
+        let known = function.to_ascii_lowercase();
+        let only = known.starts_with("reference") || known.starts_with("list");
+        Err(match only {
+            true => format!("only a deployment could evaluate the function {function}"),
+            false => not_supported(function),
+        })
+    })
 }
 
 fn not_supported(function: &str) -> String {

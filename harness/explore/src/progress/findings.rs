@@ -109,7 +109,10 @@ impl Progress {
             self.unexpected.push(format!(
                 "{name}: the exploration is inconclusive: {unreached} of {planned} faults were never applied, because the code does not do the same in each run; make its message ids, order and number of operations the same in each run"
             ));
-        } else if self.report.cut == 0 && self.report.runs as usize == self.report.base_runs {
+        } else if self.settings.runs > 0
+            && self.report.cut == 0
+            && self.report.runs as usize == self.report.base_runs
+        {
             self.unexpected.push(format!(
                 "{name}: the exploration is inconclusive: `effects`, `only` and `except` leave no fault to apply"
             ));

@@ -113,6 +113,23 @@ fn an_exploration_is_inconclusive_if_it_has_no_time_for_faults() {
 }
 
 #[test]
+fn an_exploration_without_faults_is_inconclusive_unless_none_are_wanted() {
+    for (runs, is_failure) in [(10, true), (0, false)] {
+        let mut settings = settings();
+        settings.runs = runs;
+        settings.options.except = vec!["worker".to_owned()];
+        let report = explored(settings, Vec::new());
+        assert_eq!(report.is_failure, is_failure, "{}", report.text);
+        assert_eq!(
+            report.text.contains("leave no fault to apply"),
+            is_failure,
+            "{}",
+            report.text
+        );
+    }
+}
+
+#[test]
 fn a_failure_that_was_not_repeated_in_time_is_reported_as_such() {
     let finding = &report(WITHIN)["findings"][0];
     assert_eq!(
