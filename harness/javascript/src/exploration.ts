@@ -69,7 +69,10 @@ export async function explore(explored: Explored, test: (run: Run) => unknown): 
 async function outcome(test: (run: Run) => unknown, run: Run, within: number): Promise<object> {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`the run does not end within ${within} s: pass a longer \`within\``)), within * 1000);
+    timer = setTimeout(
+      () => reject(new Error(`the run does not end within ${within} s: pass a longer \`within\``)),
+      within * 1000,
+    );
   });
   try {
     await Promise.race([test(run), late]);
