@@ -155,6 +155,7 @@ pageTest("The page can be used with the keyboard alone", topology("alpha", "beta
   await page.keyboard.press("?");
   await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
   await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
   // A closed dialog restores the focus.
   const send = page.getByRole("button", { name: "Send…" });
   await send.focus();
