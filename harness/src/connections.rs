@@ -254,24 +254,40 @@ fn parsed(value: &str) -> Option<Duration> {
 }
 
 /// The skipped assertions, which are reported when the namespace ends.
-#[derive(Debug, Default)]
-pub(crate) struct Unchecked(Mutex<Vec<String>>);
+#[derive(Debug)]
+pub(crate) struct Unchecked {
+    may_skip: bool,
+    skipped: Mutex<Vec<String>>,
+}
 
 impl Unchecked {
+    pub(crate) fn from_environment() -> Result<Self, Error> {
+        let value = env::var_os(UNCHECKED_VARIABLE).unwrap_or_default();
+        let value = value.to_string_lossy();
+        match &*value {
+            "" | "skip" => Ok(Self {
+                may_skip: !value.is_empty(),
+                skipped: Mutex::default(),
+            }),
+            _ => Err(Error::start(format!(
+                "{UNCHECKED_VARIABLE} is \"{value}\"; allowed: skip"
+            ))),
+        }
+    }
+
     /// Skips an assertion, if the environment allows that.
     pub(crate) fn skips(&self, assertion: &str, why: &str) -> bool {
-        let skips = env::var_os(UNCHECKED_VARIABLE).is_some_and(|value| value == "skip");
-        if skips {
+        if self.may_skip {
             let why = why.lines().next().unwrap_or_default();
-            self.0.lock().push(format!("{assertion}: {why}"));
+            self.skipped.lock().push(format!("{assertion}: {why}"));
         }
-        skips
+        self.may_skip
     }
 }
 
 impl Drop for Unchecked {
     fn drop(&mut self) {
-        let skipped = self.0.get_mut();
+        let skipped = self.skipped.get_mut();
         if skipped.is_empty() {
             return;
         }

@@ -434,7 +434,7 @@ impl ServiceBus {
             within: options.within,
             leak_check: options.leak_check,
             started_at: options.started_at,
-            unchecked: Unchecked::default(),
+            unchecked: Unchecked::from_environment()?,
             evidence: Mutex::default(),
         };
         let connections = Arc::new(connections);

@@ -291,6 +291,12 @@ fn uncheckable_assertions_are_skipped_and_reported_on_request() {
         for expected in expected {
             assert_contains(&output_text, expected);
         }
+        let mut command = external.command();
+        command.env(UNCHECKED_VARIABLE, "Skip");
+        let (succeeded, output_text) = output(command).await;
+        assert!(!succeeded, "{output_text}");
+        let refused = "SERVICEBUS_HARNESS_UNCHECKED is \"Skip\"; allowed: skip";
+        assert_contains(&output_text, refused);
     });
 }
 
