@@ -5,7 +5,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, HOST, ORIGIN, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{
+    AUTHORIZATION, CONTENT_SECURITY_POLICY, HOST, ORIGIN, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -20,13 +22,16 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// Longest part of a client's text in an error.
 const MAX_QUOTE: usize = 300;
 
-/// Answers requests that must not be served, and prevents browsers from guessing content types.
+/// Answers requests that must not be served, and prevents browsers from guessing content types and from running a message's
+/// scripts in the emulator's origin, whose pages may use the control API.
 pub(crate) async fn guard(
     State(shared): State<Arc<Shared>>,
     request: Request,
     next: Next,
 ) -> Response {
     shared.count_activity();
+    let sent = request.headers();
+    let is_from_page = sent.contains_key(ORIGIN) || sent.contains_key(SEC_FETCH_SITE);
     let mut response = match check_request(&shared, &request) {
         Ok(()) => next.run(request).await,
         Err(refusal) => {
@@ -40,11 +45,16 @@ pub(crate) async fn guard(
         }
     };
     shared.count_activity();
+    let headers = response.headers_mut();
+    let is_message = headers.contains_key(BROKER_PROPERTIES);
     // Clients of the REST API show further headers of a message as its application properties.
-    if !response.headers().contains_key(BROKER_PROPERTIES) {
+    if is_from_page || !is_message {
         let nosniff = HeaderValue::from_static("nosniff");
-        let headers = response.headers_mut();
         headers.insert(X_CONTENT_TYPE_OPTIONS, nosniff);
+    }
+    if is_from_page && is_message {
+        let sandbox = HeaderValue::from_static("sandbox");
+        headers.insert(CONTENT_SECURITY_POLICY, sandbox);
     }
     response
 }

@@ -61,6 +61,26 @@ fn a_received_message_has_no_unrelated_headers() {
     }
 }
 
+/// A page may post a form here, and its browser would show the answer as a page of the emulator, with the scripts in it.
+#[test]
+fn a_page_cannot_run_a_message_in_the_emulators_origin() {
+    let (_bus, rest) = Bus::with_queues(&["q"]).with_rest();
+    let script = r#"<script xmlns="http://www.w3.org/1999/xhtml">alert(1)</script>"#;
+    for sent in ["Origin", "Sec-Fetch-Site"] {
+        let policy = ("Content-Security-Policy", r#""script-src *""#);
+        rest.send("q", &[("Content-Type", "text/html"), policy], script);
+        let path = "/q/messages/head?timeout=0";
+        let taken = rest.request("DELETE", path, &[(sent, "null")], b"");
+        assert_eq!(taken.text(), script);
+        for (name, value) in [
+            ("Content-Security-Policy", "sandbox"),
+            ("X-Content-Type-Options", "nosniff"),
+        ] {
+            assert_eq!(taken.header(name), Some(value), "{name}");
+        }
+    }
+}
+
 #[test]
 fn a_received_and_deleted_message_is_gone() {
     let (bus, rest) = Bus::with_queues(&["q"]).with_rest();
