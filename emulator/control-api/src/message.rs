@@ -176,6 +176,9 @@ pub struct Resubmit {
     /// A SQL filter instead of sequence numbers: up to 1,000 messages that match it.
     #[serde(default, rename = "where", skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
+    /// The smallest sequence number that the filter is applied to: `next` of the answer before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<u64>,
     /// The target entity; unless set the owner of the dead-letter queue. For a subscription, to which no client can send,
     /// only the subscription gets the messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -204,6 +207,9 @@ pub struct ActOnMessages {
     /// A SQL filter instead of sequence numbers: up to 1,000 messages that match it.
     #[serde(default, rename = "where", skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
+    /// The smallest sequence number that the filter is applied to: `next` of the answer before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<u64>,
     /// `delete`, `dead-letter`, `lose-lock`, or `activate`, which makes scheduled and deferred messages available.
     pub act: String,
     /// The reason of a dead letter.
@@ -222,8 +228,11 @@ pub struct ActedOn {
     pub done: Vec<u64>,
     /// The messages for which it failed.
     pub failed: Vec<FailedMessage>,
-    /// Whether messages remain that were not tried: repeat the request.
+    /// Whether messages may remain that were not tried: repeat the request with `next` as `from`.
     pub more: bool,
+    /// The sequence number at which they begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
 }
 
 /// A message for which an action failed.

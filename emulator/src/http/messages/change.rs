@@ -28,7 +28,8 @@ const LIMIT: usize = 1000;
 /// Messages that are changed before other tasks get their turn.
 const AT_ONCE: usize = 32;
 
-/// Sends one message, or several, of which all or none are accepted.
+/// Sends one message, or several, of which all or none are accepted. Each may have the size that its entity takes: they are not
+/// a batch of a client, whose sum is limited.
 pub(crate) async fn send(
     State(control): State<Control>,
     SelectedNamespace(namespace): SelectedNamespace,
@@ -61,14 +62,14 @@ pub(crate) async fn send(
         messages.push(read.map_err(|error| not_a_message(place + &error))?);
     }
     let sent = namespace.operate_as_inspector(&entity, |entity, cx| {
-        let sizes = messages.iter().map(Message::size);
-        let fits = sizes.sum::<u64>() <= entity.max_message_size();
-        fits.then(|| entity.send_batch(cx, messages))
-            .ok_or_else(|| entity.max_message_size())
+        let most = entity.max_message_size();
+        let fits = messages.iter().all(|message| message.size() <= most);
+        fits.then(|| entity.send_batch(cx, messages)).ok_or(most)
     });
     let numbers = sent
         .map_err(|most| {
-            let text = format!("the messages have more than {most} bytes, the most that it takes");
+            let text =
+                format!("a message has more than {most} bytes, the most that the entity takes");
             refused(&text)
         })?
         .map_err(|error| refused(&error.to_string()))?;
@@ -93,17 +94,15 @@ pub(crate) async fn resubmit(
         }
     };
     let place = (&*source, kind);
-    let (numbers, more) = selected(&namespace, place, wanted.numbers, wanted.filter).await?;
+    let selection = (wanted.numbers, wanted.filter, wanted.from);
+    let (numbers, next) = selected(&namespace, place, selection).await?;
     let mut ids = fresh_ids(&control);
     let change = Change {
         edit: wanted.edit,
         keeps_original: wanted.keep_original,
         new_message_id: wanted.new_message_id,
     };
-    let mut acted = ActedOn {
-        more,
-        ..ActedOn::default()
-    };
+    let mut acted = acted_on(next);
     for (index, number) in numbers.into_iter().enumerate() {
         let sent = change.carry_out(&namespace, (&source, kind, number), &to, &mut ids);
         note(&mut acted, number, sent);
@@ -134,11 +133,9 @@ pub(crate) async fn act(
         }
     };
     let place = (&*entity, kind);
-    let (numbers, more) = selected(&namespace, place, wanted.numbers, wanted.filter).await?;
-    let mut acted = ActedOn {
-        more,
-        ..ActedOn::default()
-    };
+    let selection = (wanted.numbers, wanted.filter, wanted.from);
+    let (numbers, next) = selected(&namespace, place, selection).await?;
+    let mut acted = acted_on(next);
     for (index, number) in numbers.into_iter().enumerate() {
         let done = namespace.operate_as_inspector(&entity, |entity, cx| {
             entity.apply_action(cx, kind, number, &act)
@@ -226,20 +223,29 @@ fn message(json: &AmqpMessage, ids: &mut Ids) -> Result<Message, MessageProblem>
     Message::parse(encoded.into(), ids).map_err(|error| error.to_string())
 }
 
-/// Returns the sequence numbers of a request, and whether there may be more.
+/// The result of an action that was tried on no message yet.
+fn acted_on(next: Option<SequenceNumber>) -> ActedOn {
+    ActedOn {
+        more: next.is_some(),
+        next: next.map(|number| number.0),
+        ..ActedOn::default()
+    }
+}
+
+/// Returns the sequence numbers of a request, and where to continue if there may be more.
 async fn selected(
     namespace: &Namespace,
     (entity, kind): (&SharedEntity, SubQueue),
-    numbers: Option<Vec<u64>>,
-    filter: Option<String>,
-) -> Result<(Vec<SequenceNumber>, bool), ApiError> {
-    let filter = match (numbers, filter) {
-        (Some(numbers), None) if numbers.len() <= LIMIT => {
-            return Ok((numbers.into_iter().map(SequenceNumber).collect(), false));
+    selection: (Option<Vec<u64>>, Option<String>, Option<u64>),
+) -> Result<(Vec<SequenceNumber>, Option<SequenceNumber>), ApiError> {
+    let (filter, from) = match selection {
+        (Some(numbers), None, None) if numbers.len() <= LIMIT => {
+            return Ok((numbers.into_iter().map(SequenceNumber).collect(), None));
         }
-        (None, Some(filter)) => filter,
-        (numbers, _) => {
-            let allowed = format!("up to {LIMIT} numbers, or a filter as `where`, not both");
+        (None, Some(filter), from) => (filter, from.unwrap_or_default()),
+        (numbers, ..) => {
+            let allowed =
+                format!("up to {LIMIT} numbers, or a filter as `where`, with or without `from`");
             return Err(ApiError::not_allowed(
                 "numbers",
                 numbers.map(|numbers| numbers.len()),
@@ -249,13 +255,11 @@ async fn selected(
     };
     let criteria = Criteria::new(None, None, Some(&filter), None)?;
     let place = SearchPosition {
-        from: SequenceNumber(0),
+        from: SequenceNumber(from),
         newest_first: false,
     };
     let number = |found: &InspectedMessage| found.broker_properties.sequence_number;
-    let (numbers, next) =
-        search::scan(namespace, entity, kind, place, &criteria, LIMIT, &number).await;
-    Ok((numbers, next.is_some()))
+    Ok(search::scan(namespace, entity, kind, place, &criteria, LIMIT, &number).await)
 }
 
 /// Returns an entity to which messages can be sent: no dead-letter queue.

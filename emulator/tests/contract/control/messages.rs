@@ -260,7 +260,7 @@ fn a_request_sends_all_messages_or_none() {
     let text = answer.error_with(409, "refused");
     assert_eq!(
         text,
-        "the messages have more than 262144 bytes, the most that it takes"
+        "a message has more than 262144 bytes, the most that the entity takes"
     );
     let answer = bus
         .http
@@ -271,6 +271,42 @@ fn a_request_sends_all_messages_or_none() {
     assert_eq!(answer, [Some(1)]);
     let id = list(&bus, "entity=q")["messages"][0]["message_id"].clone();
     assert_eq!(id.as_str().map(str::len), Some(32), "it got one");
+}
+
+/// As the inspector imports a file that it has exported.
+#[test]
+fn messages_may_have_more_bytes_together_than_one_may_have() {
+    let bus = Bus::with_queues(&["q"]);
+    let large = json!({"body": {"text": "x".repeat(200_000)}});
+    let answer = send(&bus, "q", &json!([large.clone(), large]));
+    assert_eq!(answer, [Some(1), Some(2)]);
+}
+
+#[test]
+fn a_request_with_a_filter_continues_where_the_one_before_ended() {
+    let bus = Bus::with_queues(&["a", "b"]);
+    for count in [1000, 200] {
+        send(&bus, "a", &json!(vec![json!({}); count]));
+    }
+    let path = format!("{MESSAGES}/resubmit");
+    let mut request = json!({"entity": "a", "where": "1 = 1", "to": "b", "keep_original": true});
+    let first = bus.http.post(&path, &request).body;
+    assert_eq!(first["done"].as_array().map(Vec::len), Some(1000));
+    assert_eq!(
+        (&first["more"], &first["next"]),
+        (&json!(true), &json!(1001))
+    );
+    request["from"] = first["next"].clone();
+    let second = bus.http.post(&path, &request).body;
+    assert_eq!(second["done"][0], 1001);
+    assert_eq!((&second["more"], second.get("next")), (&json!(false), None));
+    assert_eq!(bus.http.counts("b")["active"], 1200);
+    let act = json!({"entity": "a", "where": "1 = 1", "from": 1101, "act": "delete"});
+    let acted = bus.http.post(&format!("{MESSAGES}/act"), &act).body;
+    assert_eq!(acted["done"].as_array().map(Vec::len), Some(100));
+    let both = json!({"entity": "a", "numbers": [1], "from": 1, "act": "delete"});
+    let refused = bus.http.post(&format!("{MESSAGES}/act"), &both);
+    assert_eq!(refused.error(400).0, "invalid-argument");
 }
 
 #[test]
