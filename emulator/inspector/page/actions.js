@@ -21,20 +21,24 @@ function resultNotice(done) {
   };
 }
 
-/** Actions on all messages that match the filters of the list. @param {{path: string, criteria: import("./search.js").Criteria}} props */
-export function ListActions({ path, criteria }) {
+/** Actions on all messages that match the filters of the list, and are in an entity of this kind. @param {{path: string, criteria: import("./search.js").Criteria, kind?: string}} props */
+export function ListActions({ path, criteria, kind }) {
   const [pending, setPending] = useState(/** @type {any} */ (null));
   const [busy, setBusy] = useState(false);
   const { data } = useRequest("/messages", { entity: path, limit: 1 });
   if (source.recorded) return null;
   const [entity, subQueue] = splitAddress(path);
   const filters = describeCriteria(criteria);
+  // These cannot be dead-lettered; a topic itself holds no others.
+  const onlyScheduled = kind === "topic" || criteria.state === "scheduled";
   const post = (/** @type {string} */ act) => (/** @type {number[]} */ numbers) => request("POST", "/messages/act", { body: { entity: path, numbers, act } });
   const actions = [
     { title: "Delete", run: post("delete"), done: "Deleted" },
-    subQueue
-      ? { title: "Resubmit", run: (/** @type {number[]} */ numbers) => request("POST", "/messages/resubmit", { body: { entity: path, numbers } }), done: "Resubmitted" }
-      : { title: "Dead-letter", run: post("dead-letter"), done: "Dead-lettered" },
+    ...(subQueue
+      ? [{ title: "Resubmit", run: (/** @type {number[]} */ numbers) => request("POST", "/messages/resubmit", { body: { entity: path, numbers } }), done: "Resubmitted" }]
+      : onlyScheduled
+        ? []
+        : [{ title: "Dead-letter", run: post("dead-letter"), done: "Dead-lettered" }]),
   ];
   // The action gets sequence numbers, so that it does not apply to messages that arrive while the dialog is open.
   const prepare = async (/** @type {any} */ action) => {

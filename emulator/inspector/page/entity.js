@@ -130,7 +130,7 @@ function Messages({ path, query, row }) {
       <button>Search</button>
       <label>Columns <input value=${columns.join(", ")} placeholder="price, body.total" onChange=${saveColumns} /></label>
     </form>
-    <${ListActions} key=${queryKey} path=${path} criteria=${criteria} />
+    <${ListActions} key=${queryKey} path=${path} criteria=${criteria} kind=${row?.kind} />
     <${List} label="Messages" queryKey=${queryKey} version=${version} columns=${listColumns(columns, route.value.item !== undefined)} fetch=${fetch}
       selected=${(/** @type {any} */ row) => String(row.sequence_number) === route.value.item}
       open=${(/** @type {any} */ row) => navigate({ namespace: namespace.value, entity: route.value.entity, subQueue: route.value.subQueue, tab: "messages", item: String(row.sequence_number), query })}

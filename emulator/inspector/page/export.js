@@ -11,8 +11,9 @@ import { perform, request, namespace, notice, source, showErrors } from "./state
 
 /** The maximum number of messages per file. */
 const MAX_EXPORT = 10000;
-/** The maximum number of messages per request. */
+/** The maximum number of messages per request, and of characters to which it adds another one: it may have 8 MiB. */
 const BATCH = 100;
+const BATCH_LENGTH = 2 ** 21;
 
 /** @typedef {import("./search.js").Criteria} Criteria */
 
@@ -73,9 +74,10 @@ async function importFile(event, entity) {
 async function send(messages, entity) {
   let sent = 0;
   let dropped = 0;
-  for (let at = 0; at < messages.length; at += BATCH) {
+  for (let at = 0, end = 0; at < messages.length; at = end) {
+    end = endOfBatch(messages, at);
     try {
-      const { sequence_numbers } = await request("POST", "/messages", { query: { entity }, body: messages.slice(at, at + BATCH) });
+      const { sequence_numbers } = await request("POST", "/messages", { query: { entity }, body: messages.slice(at, end) });
       const numbers = sequence_numbers.filter((/** @type {number | null} */ it) => it !== null).length;
       sent += numbers;
       dropped += sequence_numbers.length - numbers;
@@ -85,6 +87,17 @@ async function send(messages, entity) {
     }
   }
   return `Imported ${count(sent, "message")}${dropped ? `; ${count(dropped, "duplicate")} discarded` : ""}`;
+}
+
+/** The end of the batch that begins with this message. @param {any[]} messages @param {number} at */
+function endOfBatch(messages, at) {
+  let length = 0;
+  let end = at;
+  while (end < messages.length && end - at < BATCH && length < BATCH_LENGTH) {
+    length += JSON.stringify(messages[end]).length;
+    end += 1;
+  }
+  return end;
 }
 
 /** @param {string} path @param {Criteria} criteria */

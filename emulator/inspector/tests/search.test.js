@@ -120,6 +120,21 @@ pageTest("An export contains the listed messages and reports skipped ones", topo
   await page.getByText("broken").waitFor();
 });
 
+pageTest("An import may have more bytes than a request", topology("orders"), async (page, namespace) => {
+  await visit(page, namespace, "orders");
+  const messages = Array.from({ length: 60 }, () => ({ body: { text: "x".repeat(200_000) } }));
+  await page.getByLabel("Import").setInputFiles({ name: "m.json", mimeType: "application/json", buffer: Buffer.from(JSON.stringify(messages)) });
+  await page.getByText("Imported 60 messages").waitFor();
+  assert.equal((await namespace.counts("orders")).active, 60);
+});
+
+pageTest("Scheduled messages cannot be dead-lettered together", topology("orders"), async (page, namespace) => {
+  await namespace.send("orders", { id: "o-1", message_annotations: { "x-opt-scheduled-enqueue-time": { timestamp: Date.now() + 3600000 } } });
+  await visit(page, namespace, "orders?state=scheduled");
+  await page.getByRole("button", { name: "Delete matching…" }).waitFor();
+  assert.equal(await page.getByRole("button", { name: "Dead-letter matching…" }).count(), 0);
+});
+
 pageTest("An import reports files that cannot be sent", topology("orders"), async (page, namespace) => {
   await visit(page, namespace, "orders");
   const file = (text) => page.getByLabel("Import").setInputFiles({ name: "m.json", mimeType: "application/json", buffer: Buffer.from(text) });
