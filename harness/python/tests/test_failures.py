@@ -322,7 +322,7 @@ def test_the_reason_of_a_failed_start_is_not_a_line_of_the_log(
     ("script", "reason"),
     [
         ("sleep 60 & wait", "it was not ready within 3 s"),
-        ("echo not ready; echo wrong >&2; sleep 60 & wait", "wrong"),
+        ("echo wrong >&2; echo not ready; sleep 60 & wait", "wrong"),
         (
             """echo '{"event":"ready","version":"9.9.9"}'; exec cat""",
             "*/program is version 9.9.9, but this package is version *.*",
