@@ -288,21 +288,20 @@ fn a_request_with_a_filter_continues_where_the_one_before_ended() {
     for count in [1000, 200] {
         send(&bus, "a", &json!(vec![json!({}); count]));
     }
-    let path = format!("{MESSAGES}/resubmit");
     let mut request = json!({"entity": "a", "where": "1 = 1", "to": "b", "keep_original": true});
-    let first = bus.http.post(&path, &request).body;
+    let first = resubmit(&bus, &request);
     assert_eq!(first["done"].as_array().map(Vec::len), Some(1000));
     assert_eq!(
         (&first["more"], &first["next"]),
         (&json!(true), &json!(1001))
     );
     request["from"] = first["next"].clone();
-    let second = bus.http.post(&path, &request).body;
+    let second = resubmit(&bus, &request);
     assert_eq!(second["done"][0], 1001);
     assert_eq!((&second["more"], second.get("next")), (&json!(false), None));
     assert_eq!(bus.http.counts("b")["active"], 1200);
-    let act = json!({"entity": "a", "where": "1 = 1", "from": 1101, "act": "delete"});
-    let acted = bus.http.post(&format!("{MESSAGES}/act"), &act).body;
+    let deleted = json!({"entity": "a", "where": "1 = 1", "from": 1101, "act": "delete"});
+    let acted = act(&bus, &deleted);
     assert_eq!(acted["done"].as_array().map(Vec::len), Some(100));
     let both = json!({"entity": "a", "numbers": [1], "from": 1, "act": "delete"});
     let refused = bus.http.post(&format!("{MESSAGES}/act"), &both);
@@ -497,40 +496,4 @@ fn entities_are_listed_with_their_counts() {
     );
     let answer = bus.http.get("~/entities?order=dead-letter&after=nobody");
     assert_eq!(answer.error(404).0, "not-found");
-}
-
-#[test]
-fn message_properties_in_json_have_their_amqp_types() {
-    let bus = Bus::with_queues(&["q"]);
-    let sent = |properties: Value| {
-        let message = json!({"properties": properties});
-        bus.http.post("~/messages?entity=q", &message)
-    };
-    for (field, value, text) in [
-        (
-            "subject",
-            json!(5),
-            "properties.subject: it must be of the type string",
-        ),
-        (
-            "absolute_expiry_time",
-            json!("tomorrow"),
-            "of the type timestamp",
-        ),
-        (
-            "content_type",
-            json!({"binary": "aGk="}),
-            "of the type symbol",
-        ),
-        (
-            "correlation_id",
-            json!({"list": [1]}),
-            "one of string, ulong, uuid, binary",
-        ),
-    ] {
-        let answer = sent(json!({ field: value }));
-        assert_contains(answer.error(400).1, text);
-    }
-    let ids = json!({"message_id": {"ulong": 7}, "correlation_id": {"uuid": "00000000-0000-0000-0000-000000000001"}});
-    assert_eq!(sent(ids).status, 201);
 }

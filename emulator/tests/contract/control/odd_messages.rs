@@ -1,4 +1,5 @@
-//! Messages that are deep, wide, long or not text: they are returned, or refused with the reason, and nothing hangs.
+//! Messages that are deep, wide, long, not text, or of wrong types: they are returned, or refused with the reason, and nothing
+//! hangs.
 
 use serde_json::{Value, json};
 
@@ -95,4 +96,40 @@ fn the_invalid_one_of_several_messages_is_reported_and_none_sent() {
         assert_contains(answer.error(status).1, text);
     }
     assert_eq!(bus.http.held("q"), (0, 0));
+}
+
+#[test]
+fn message_properties_in_json_have_their_amqp_types() {
+    let bus = Bus::with_queues(&["q"]);
+    let sent = |properties: Value| {
+        let message = json!({"properties": properties});
+        bus.http.post("~/messages?entity=q", &message)
+    };
+    for (field, value, text) in [
+        (
+            "subject",
+            json!(5),
+            "properties.subject: it must be of the type string",
+        ),
+        (
+            "absolute_expiry_time",
+            json!("tomorrow"),
+            "of the type timestamp",
+        ),
+        (
+            "content_type",
+            json!({"binary": "aGk="}),
+            "of the type symbol",
+        ),
+        (
+            "correlation_id",
+            json!({"list": [1]}),
+            "one of string, ulong, uuid, binary",
+        ),
+    ] {
+        let answer = sent(json!({ field: value }));
+        assert_contains(answer.error(400).1, text);
+    }
+    let ids = json!({"message_id": {"ulong": 7}, "correlation_id": {"uuid": "00000000-0000-0000-0000-000000000001"}});
+    assert_eq!(sent(ids).status, 201);
 }
