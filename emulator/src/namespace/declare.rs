@@ -63,6 +63,16 @@ impl Namespace {
         let Err(entity) = self.create(kind, path, description.clone(), rules.clone()) else {
             return;
         };
+        // A client has created it again, with another property that cannot change: sessions and ids have stores of their own.
+        let is_as_created = |entity: &Entity| {
+            let changed = entity.description().fixed_problems(description);
+            changed.is_empty()
+        };
+        if !self.read(&entity, is_as_created) {
+            self.delete(path);
+            let _ = self.create(kind, path, description.clone(), rules);
+            return;
+        }
         self.operate_as_broker(&entity, Entity::reset);
         entity.metadata(|metadata| metadata.set_admin_metadata(AdminMetadata::default()));
         self.update(&entity, description.clone());

@@ -240,3 +240,17 @@ fn a_reset_restores_properties_of_every_kind_of_entity() {
     peer.send(&sender, &message);
     assert_eq!(bus.http.held("t/Subscriptions/s"), (0, 1));
 }
+
+#[test]
+fn a_reset_restores_sessions_of_a_subscription() {
+    let sessions = json!({"Properties": {"RequiresSession": true}});
+    let bus = Bus::configured(&topic(&json!({}), &[("s", sessions)]));
+    let route = "~/subscriptions/t/Subscriptions/s";
+    assert_eq!(bus.http.delete(route).status, 204);
+    assert_eq!(bus.http.put(route, &json!({})).status, 201);
+    bus.http.reset();
+    let mut peer = bus.client();
+    send_all(&mut peer, "t", &[("1", "s")]);
+    let link = peer.accept("t/Subscriptions/s", "s");
+    assert_eq!(peer.receive_one(&link).id(), "1");
+}

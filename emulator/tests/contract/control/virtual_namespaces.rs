@@ -131,3 +131,14 @@ fn a_reset_restores_declared_entities_without_messages() {
         1.0
     );
 }
+
+#[test]
+fn a_reset_restores_properties_that_cannot_change() {
+    let (bus, mut peer) = Bus::with_sessions().with_client();
+    assert_eq!(bus.http.delete("~/queues/q").status, 204);
+    assert_eq!(bus.http.put("~/queues/q", &json!({})).status, 201);
+    bus.http.reset();
+    send_all(&mut peer, "q", &[("1", "s")]);
+    let link = peer.accept("q", "s");
+    assert_eq!(peer.receive_one(&link).id(), "1");
+}
