@@ -234,6 +234,8 @@ impl MessageStore {
     pub(crate) fn held_by(&self, token: LockToken, now: Timestamp) -> Option<Offset> {
         let offset = self.locked_by(token)?;
         let is_over = self.get(offset)?.lock()?.until.is_due(now);
+        let session = self.session_lock_of(offset);
+        let is_over = is_over || session.is_some_and(|session| session.until <= now);
         (!is_over).then_some(offset)
     }
 

@@ -388,3 +388,18 @@ fn the_next_available_session_can_be_accepted_as_non_exclusive() {
     assert_eq!(ids(&bus.receive(second, 1)), ["1"]);
     assert_eq!(bus.peek_session(SubQueue::Active, "a", 0, 9), ["1"]);
 }
+
+/// So many deadlines take several steps, and the end of the lock is not in the first one.
+#[test]
+fn a_settlement_after_the_lock_is_refused_behind_many_deadlines() {
+    let mut bus = sessions();
+    bus.send_all_to("a", &["1"]);
+    let receiver = bus.accept("a");
+    let held = bus.receive_one(receiver);
+    for _ in 0..3_000 {
+        let later = message("later").session("b");
+        bus.post(&later.scheduled_at(START + secs(1))).unwrap();
+    }
+    bus.pass(secs(60));
+    assert_eq!(bus.complete(&held), Err(SettleError::SessionLockLost));
+}
