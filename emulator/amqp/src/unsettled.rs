@@ -201,6 +201,18 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// Returns the bytes of its annotations or error.
+    pub fn bytes(&self) -> usize {
+        let length = |map: &Option<Box<[u8]>>| map.as_ref().map_or(0, |map| map.len());
+        match self {
+            Self::Modified { annotations, .. } => length(annotations),
+            Self::Rejected { error: Some(error) } => error.description.len() + length(&error.info),
+            Self::Accepted | Self::Released | Self::Rejected { error: None } => 0,
+        }
+    }
+}
+
 impl From<Error> for Outcome {
     /// Creates a rejection with this error.
     fn from(error: Error) -> Self {

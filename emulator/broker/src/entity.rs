@@ -354,8 +354,7 @@ impl Entity {
 
     /// Returns whether a message of a sub-queue could be delivered at once if a receiver asked for it.
     pub fn has_ready(&self, kind: SubQueue) -> bool {
-        let counts = self.counts(kind);
-        counts.active > counts.locked + counts.deferred
+        self.store(kind).has_ready()
     }
 
     /// Returns the next deadline that a client may wait for, and whether it is the end of a lock whose holder is still

@@ -33,7 +33,7 @@ use enlistments::Enlistments;
 use forwards::Forwards;
 use indexes::{DeadlineIndex, SegmentedMap, SequenceSet};
 use receivers::Receivers;
-use sessions::Sessions;
+use sessions::{Session, Sessions};
 
 /// Messages in order of arrival, their receivers and their deadlines.
 #[derive(Debug)]
@@ -110,6 +110,12 @@ impl MessageStore {
     /// Returns the number of deferred messages, locked ones included.
     pub fn deferred(&self) -> usize {
         self.deferred
+    }
+
+    /// Returns whether a message is ready, or reserved for a receiver that has not got it yet.
+    pub(crate) fn has_ready(&self) -> bool {
+        let mut sessions = self.sessions.iter().flat_map(|sessions| sessions.iter());
+        self.ready.len() > 0 || self.receivers.has_reserved() || sessions.any(Session::has_ready)
     }
 
     /// Returns the number of messages that are not active yet.

@@ -81,7 +81,13 @@ impl ClientConnection {
         if std::mem::take(&mut self.memory.are_replies_changed) {
             self.memory.replies = self.links.values().map(waiting).sum();
         }
-        self.engine.held() + self.outcomes.held() + self.client.grants.held() + self.memory.replies
+        let parts = [
+            self.outcomes.held(),
+            self.client.grants.held(),
+            self.transactions.held(),
+            self.memory.replies,
+        ];
+        self.engine.held() + parts.iter().sum::<usize>()
     }
 }
 

@@ -66,6 +66,13 @@ impl Transactions {
         open.ok_or_else(unknown)
     }
 
+    /// Returns the bytes that their settlements occupy.
+    pub(crate) fn held(&self) -> usize {
+        let all = self.0.values();
+        all.map(|open| open.transaction.held() + open.deliveries.len() * size_of::<Delivery>())
+            .sum()
+    }
+
     fn take(&mut self, id: &[u8]) -> Result<Open, ServiceError> {
         let id = TransactionId::from_bytes(id);
         id.and_then(|id| self.0.remove(&id)).ok_or_else(unknown)

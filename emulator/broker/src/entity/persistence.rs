@@ -276,7 +276,8 @@ impl Entity {
             persistence.definition = written.is_none();
         }
         let cx = &mut cx.at(cx.now);
-        self.run_due(cx);
+        // All of it, because what is due after the next line takes effect now.
+        while self.run_due(cx) > 0 {}
         if written.is_some_and(|counters| counters.is_awaited) {
             // Receivers waited until the process ended.
             self.used_at = self.used_at.max(cx.now);

@@ -57,6 +57,12 @@ impl PropertyChanges {
         self.entries.is_empty()
     }
 
+    /// Returns the bytes of its names and values.
+    pub(crate) fn bytes(&self) -> usize {
+        let entries = self.entries.iter();
+        entries.map(|(name, value)| name.len() + value.len()).sum()
+    }
+
     /// Sets `name` to a string.
     pub fn set_text(&mut self, name: &str, text: &str) {
         let mut encoded = Vec::with_capacity(text.len() + 5);

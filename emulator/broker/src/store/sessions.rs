@@ -363,6 +363,11 @@ impl Session {
         &self.locked
     }
 
+    /// Returns whether a message of it is ready.
+    pub(crate) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
     /// Returns the number of deferred messages, locked or not.
     pub(crate) fn deferred(&self) -> usize {
         self.deferred

@@ -48,6 +48,16 @@ fn a_deferred_message_is_received_by_sequence_number_under_a_lock() {
 }
 
 #[test]
+fn a_ready_message_is_seen_beside_a_locked_deferred_one() {
+    let mut bus = bus();
+    let number = bus.send_deferred("a");
+    bus.receive_deferred(&[number]).unwrap();
+    assert!(!bus.entity().has_ready(SubQueue::Active));
+    bus.send("b");
+    assert!(bus.entity().has_ready(SubQueue::Active));
+}
+
+#[test]
 fn a_deferred_message_can_be_received_and_deleted() {
     let mut bus = bus();
     let number = bus.send_deferred("a");

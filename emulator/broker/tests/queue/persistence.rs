@@ -4,7 +4,8 @@ use std::num::NonZeroU64;
 
 use bytes::Bytes;
 use servicebus_broker::{
-    BodyId, Changes, ClientId, Entity, EntityKind, RowKey, SessionName, SubQueue,
+    BodyId, Changes, ClientId, Entity, EntityKind, ReceiveMode, ReceiverId, RowKey, SessionName,
+    SubQueue,
 };
 
 use crate::bus::{START, message, rules, secs};
@@ -71,6 +72,59 @@ fn a_refused_change_of_a_rule_stores_no_rules() {
     assert_eq!(stores_rules(&mut remove), (false, false));
 }
 
+/// The queue `q` from its first changes.
+fn restored(world: &World, changes: &Changes) -> Entity {
+    let queue = world.entity("q");
+    let (description, path) = (queue.description().clone(), queue.path().clone());
+    let settings = rules().settings;
+    let mut restored = Entity::new(
+        EntityKind::Queue,
+        queue.id(),
+        path,
+        description,
+        &settings,
+        START,
+    );
+    let mut gained = changes.gained.iter();
+    for (key, row) in &changes.rows {
+        let payload = match key {
+            RowKey::Message(..) => {
+                let gained = gained.next().expect("each message has a body");
+                gained.bytes.clone().expect("it is written now")
+            }
+            RowKey::Counters | RowKey::Session(_) | RowKey::Seen(_) => Bytes::new(),
+        };
+        let row = row.as_deref().expect("nothing was removed");
+        restored.restore(key, row, payload).expect("it was encoded");
+    }
+    restored
+}
+
+#[test]
+fn many_messages_expire_at_their_own_instants_although_a_receiver_waited() {
+    let mut world = World::new();
+    world.declare("q", rules());
+    world.operate("q", |entity, _| entity.record_changes());
+    for _ in 0..6_000 {
+        let brief = message("a").scheduled_at(START + secs(1));
+        let brief = brief.time_to_live(secs(1));
+        world.post("q", &brief).expect("there is room");
+    }
+    let receiver = ReceiverId(1);
+    world.operate("q", |entity, cx| {
+        entity.attach_receiver(SubQueue::Active, receiver, ReceiveMode::PeekLock);
+        entity.set_credit(cx, SubQueue::Active, receiver, 1);
+    });
+    let changes = changes(&mut world).expect("all is new");
+    let restored = restored(&world, &changes);
+    world.now = START + secs(4);
+    world.operate("q", |entity, cx| {
+        *entity = restored;
+        entity.recover(cx);
+    });
+    assert_eq!(world.entity("q").counts(SubQueue::Active).active, 0);
+}
+
 #[test]
 fn sessions_and_messages_are_restored_without_dropped_bodies() {
     let (client, session) = (ClientId(7), SessionName::new("s").expect("it fits"));
@@ -92,19 +146,7 @@ fn sessions_and_messages_are_restored_without_dropped_bodies() {
     let (_, seen) = world.the_only("q", SubQueue::Active);
     assert_eq!(seen.missing(), Some(gained.body));
 
-    let description = world.entity("q").description().clone();
-    let path = world.entity("q").path().clone();
-    let settings = rules().settings;
-    let id = world.entity("q").id();
-    let mut restored = Entity::new(EntityKind::Queue, id, path, description, &settings, START);
-    for (key, row) in &changes.rows {
-        let payload = match key {
-            RowKey::Message(..) => gained.bytes.clone().expect("it is written now"),
-            RowKey::Counters | RowKey::Session(_) | RowKey::Seen(_) => Bytes::new(),
-        };
-        let row = row.as_deref().expect("nothing was removed");
-        restored.restore(key, row, payload).expect("it was encoded");
-    }
+    let mut restored = restored(&world, &changes);
     assert_eq!(restored.counts(SubQueue::Active).active, 1);
     let damaged = restored.restore(&RowKey::Session("s".into()), b"short", Bytes::new());
     assert!(damaged.is_err());

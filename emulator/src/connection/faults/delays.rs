@@ -72,10 +72,11 @@ impl DelayedOperation {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        if let Event::Transfer(transfer) = &self.event {
-            return transfer.payload.len();
+        match &self.event {
+            Event::Transfer(transfer) => transfer.payload.len(),
+            Event::Settle(settlement) => settlement.outcome.bytes(),
+            _ => 0,
         }
-        0
     }
 }
 
@@ -235,7 +236,7 @@ pub(crate) struct ConnectionFaults {
     /// Delayed events, by the end of the delay and their order of arrival.
     pub(crate) delayed: BTreeMap<(Due, u64), DelayedOperation>,
     pub(crate) delayed_ever: u64,
-    /// Bytes of messages among them.
+    /// Bytes of messages and outcomes among them.
     pub(crate) delayed_bytes: usize,
     pub(crate) pause: Option<Pause>,
     /// Receivers whose next delivery is delayed.

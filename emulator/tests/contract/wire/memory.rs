@@ -407,3 +407,25 @@ fn an_unread_http_response_is_counted_as_memory() {
     drop(unread);
     held(&bus.http, "nothing", |held| held < MIB);
 }
+
+#[test]
+fn settlements_in_a_transaction_are_counted_as_memory() {
+    let bus = with_limits(1 << 20, 1 << 30);
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    for _ in 0..10 {
+        peer.send(&sender, &Message::new("a"));
+    }
+    let receiver = peer.receiver("q");
+    let (coordinator, transaction) = peer.transaction();
+    let large = map([(symbol("large"), text(&"x".repeat(30_000)))]);
+    let annotated = composite(0x27, [true.into(), false.into(), large]);
+    for _ in 0..10 {
+        let delivery = peer.receive_one(&receiver);
+        let settled = peer.settle_in(&delivery, &transaction, annotated.clone());
+        settled.expect("it is enlisted");
+    }
+    held(&bus.http, "ten outcomes", |held| held > 300_000);
+    peer.roll_back(&coordinator, &transaction);
+    held(&bus.http, "little", |held| held < 10_000);
+}

@@ -339,6 +339,7 @@ impl Entity {
             if let Some(sessions) = entity.store(kind).sessions() {
                 let found = session.and_then(|name| sessions.find(name));
                 let held = found.and_then(|(_, session)| session.lock());
+                let held = held.filter(|lock| cx.now < lock.until);
                 held.ok_or(ReceiveDeferredError::SessionLockLost)?;
             }
             for &number in numbers {

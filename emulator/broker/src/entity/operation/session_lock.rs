@@ -7,7 +7,7 @@ use crate::entity::Entity;
 use crate::entity::operation::send::SendError;
 use crate::event::{EventKind, Text};
 use crate::ids::{ClientId, ReceiverId, SessionName, SubQueue};
-use crate::store::sessions::{EndedLock, Session, Sessions, Slot};
+use crate::store::sessions::{EndedLock, Session, SessionLock, Sessions, Slot};
 use crate::time::Timestamp;
 
 /// Maximum number of messages that lose their locks together with their session in one step.
@@ -48,7 +48,7 @@ impl Entity {
         session: &SessionName,
     ) -> Result<Timestamp, SessionError> {
         self.client_operation(cx, |entity, cx| {
-            let slot = entity.session_of_client(client, session)?;
+            let slot = entity.session_of_client(client, session, cx.now)?;
             let renewed = entity.active.renew_session(slot, cx.now);
             let lost = || SessionError::LockLost(session.clone());
             let locked_until = renewed.ok_or_else(lost)?;
@@ -86,18 +86,20 @@ impl Entity {
         lock.is_some_and(|lock| lock.token.is_some() && lock.receiver != receiver)
     }
 
-    /// Returns the session of this name, if a receiver of this client holds it and receiving is allowed.
+    /// Returns the session of this name, if a receiver of this client holds it at `now` and receiving is allowed.
     pub(crate) fn session_of_client(
         &self,
         client: ClientId,
         name: &SessionName,
+        now: Timestamp,
     ) -> Result<Slot, SessionError> {
         if !self.description.status.can_receive() {
             return Err(SessionError::Disabled);
         }
         let sessions = self.active.sessions().ok_or(SessionError::NoSessions)?;
         let found = sessions.find(name);
-        let held = found.filter(|(_, session)| session.lock().is_some_and(|l| l.client == client));
+        let holds = |lock: SessionLock| lock.client == client && now < lock.until;
+        let held = found.filter(|(_, session)| session.lock().is_some_and(holds));
         let (slot, _) = held.ok_or_else(|| SessionError::LockLost(name.clone()))?;
         Ok(slot)
     }

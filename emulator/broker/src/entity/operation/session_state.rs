@@ -37,8 +37,8 @@ impl Entity {
         client: ClientId,
         session: &SessionName,
     ) -> Result<Option<Bytes>, SessionError> {
-        self.client_operation(cx, |entity, _| {
-            let slot = entity.session_of_client(client, session)?;
+        self.client_operation(cx, |entity, cx| {
+            let slot = entity.session_of_client(client, session, cx.now)?;
             let session = entity.active.sessions().and_then(|all| all.get(slot));
             let state = session.and_then(|session| session.state());
             Ok(state.map(|state| state.bytes.clone()))
@@ -54,7 +54,7 @@ impl Entity {
         state: Option<Bytes>,
     ) -> Result<(), SessionError> {
         self.client_operation(cx, |entity, cx| {
-            let slot = entity.session_of_client(client, session)?;
+            let slot = entity.session_of_client(client, session, cx.now)?;
             let state = state.filter(|state| !state.is_empty());
             let size = state.as_ref().map(|state| state.len() as u64);
             let limit = entity.settings.tier.max_session_state();

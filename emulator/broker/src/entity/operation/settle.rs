@@ -45,6 +45,22 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// Returns the bytes of its texts and properties.
+    pub(crate) fn bytes(&self) -> usize {
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        match self {
+            Self::Complete | Self::Release => 0,
+            Self::Abandon { changes } | Self::Defer { changes } => changes.bytes(),
+            Self::DeadLetter {
+                reason,
+                description,
+                changes,
+            } => length(reason) + length(description) + changes.bytes(),
+        }
+    }
+}
+
 /// Why a settlement failed; the message is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SettleError {

@@ -12,6 +12,7 @@ mod send;
 mod settle;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -99,6 +100,8 @@ pub struct Transaction {
     partition: Option<Partition>,
     pub(crate) work: Vec<Enlisted>,
     messages: usize,
+    /// Bytes of the outcomes of its settlements.
+    outcomes: usize,
 }
 
 /// Work in one entity.
@@ -135,7 +138,8 @@ pub(crate) enum Work {
         token: LockToken,
         offset: Offset,
         number: SequenceNumber,
-        outcome: Outcome,
+        /// That of all locks that were settled by one operation.
+        outcome: Arc<Outcome>,
     },
 }
 
@@ -157,6 +161,7 @@ impl Transaction {
             partition: None,
             work: Vec::new(),
             messages: 0,
+            outcomes: 0,
         }
     }
 
@@ -175,6 +180,11 @@ impl Transaction {
         self.deadline
     }
 
+    /// Returns the bytes that its settlements occupy; its messages count at their entities.
+    pub fn held(&self) -> usize {
+        self.work.len() * size_of::<Enlisted>() + self.outcomes
+    }
+
     /// Drops its work, whose bytes count nowhere any more. The caller has rolled it back at its [participants]; it can be
     /// committed no more, because its time is over.
     ///
@@ -182,6 +192,7 @@ impl Transaction {
     pub fn drop_work(&mut self) {
         self.participants.clear();
         self.work.clear();
+        self.outcomes = 0;
     }
 
     /// Checks whether work with so many messages may be enlisted at `now` in this entity.
@@ -242,6 +253,11 @@ impl Transaction {
             work,
             _reservation: reservation,
         });
+    }
+
+    /// Counts the bytes of an outcome of one or more settlements.
+    pub(crate) fn hold(&mut self, outcome: &Outcome) {
+        self.outcomes += outcome.bytes();
     }
 
     /// Starts the transaction's time unless it has begun; returns when it is over.

@@ -2,8 +2,9 @@
 //! (spec/newest.md 1).
 
 use servicebus_broker::{
-    AcceptSessionError, AcceptedSession, ClientId, Effect, Entity, EntityStatus, EventKind,
-    ReceiveMode, RenewError, SessionAccess, SessionError, SettleError, SubQueue,
+    AcceptSessionError, AcceptedSession, ClientId, Delivery, Effect, Entity, EntityStatus,
+    EventKind, ReceiveDeferredError, ReceiveMode, RenewError, SequenceNumber, SessionAccess,
+    SessionError, SettleError, SubQueue,
 };
 use uuid::Uuid;
 
@@ -389,17 +390,35 @@ fn the_next_available_session_can_be_accepted_as_non_exclusive() {
     assert_eq!(bus.peek_session(SubQueue::Active, "a", 0, 9), ["1"]);
 }
 
-/// So many deadlines take several steps, and the end of the lock is not in the first one.
-#[test]
-fn a_settlement_after_the_lock_is_refused_behind_many_deadlines() {
+/// A session whose lock has ended after it received one message and deferred another: behind so many deadlines that the end
+/// of the lock is not among those that the next operation runs.
+fn ended_behind_many_deadlines() -> (Bus, Delivery, SequenceNumber) {
     let mut bus = sessions();
-    bus.send_all_to("a", &["1"]);
+    bus.send_all_to("a", &["1", "2"]);
     let receiver = bus.accept("a");
+    let deferred = bus.receive_one(receiver);
+    bus.defer(&deferred).unwrap();
     let held = bus.receive_one(receiver);
     for _ in 0..3_000 {
         let later = message("later").session("b");
         bus.post(&later.scheduled_at(START + secs(1))).unwrap();
     }
     bus.pass(secs(60));
+    (bus, held, deferred.broker_properties.sequence_number)
+}
+
+#[test]
+fn the_lock_has_ended_even_behind_many_deadlines() {
+    let (mut bus, held, _) = ended_behind_many_deadlines();
     assert_eq!(bus.complete(&held), Err(SettleError::SessionLockLost));
+    let (mut bus, _, deferred) = ended_behind_many_deadlines();
+    let received = bus.receive_deferred_of(Some("a"), &[deferred]);
+    assert_eq!(received.unwrap_err(), ReceiveDeferredError::SessionLockLost);
+    let lost = || SessionError::LockLost(name("a"));
+    let (mut bus, ..) = ended_behind_many_deadlines();
+    assert_eq!(bus.state("a"), Err(lost()));
+    let (mut bus, ..) = ended_behind_many_deadlines();
+    assert_eq!(bus.set_state("a", Some(b"state")), Err(lost()));
+    let (mut bus, ..) = ended_behind_many_deadlines();
+    assert_eq!(bus.renew_session("a"), Err(lost()));
 }

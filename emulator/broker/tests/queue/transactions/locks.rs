@@ -2,7 +2,7 @@
 
 use servicebus_broker::{CommitError, SequenceNumber, SettleError, SubQueue, TransactError};
 
-use crate::bus::{START, rules, secs};
+use crate::bus::{START, message, rules, secs};
 use crate::world::{World, abandon};
 
 /// What a client does meanwhile.
@@ -82,6 +82,21 @@ fn an_enlisted_lock_that_expires_before_the_timer_fails_the_commit() {
     world.now = START + secs(60);
     let error = world.commit(transaction).unwrap_err();
     is_as_if_abandoned(&mut world, &error);
+}
+
+#[test]
+fn an_enlisted_lock_that_expires_behind_many_deadlines_fails_the_commit() {
+    let (mut world, transaction, _) = world();
+    for _ in 0..3_000 {
+        let later = message("later").scheduled_at(START + secs(1));
+        world.post("q", &later).expect("there is room");
+    }
+    world.now = START + secs(60);
+    let committed = world.commit(transaction);
+    assert!(
+        matches!(committed, Err(CommitError::LockLost { .. })),
+        "{committed:?}"
+    );
 }
 
 #[test]

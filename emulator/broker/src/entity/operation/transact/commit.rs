@@ -4,6 +4,8 @@
 //! everything that may have changed since it was enlisted; after that it cannot fail. Forwarding and publishing follow as
 //! after any other operation.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
 use crate::context::Context;
@@ -14,6 +16,7 @@ use crate::event::EventKind;
 use crate::ids::{
     EntityId, EntityPath, LockToken, Offset, SequenceNumber, SubQueue, TransactionId,
 };
+use crate::time::Timestamp;
 
 /// Why a transaction was not committed; it was rolled back.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -118,7 +121,7 @@ fn check(
             ..
         } = work
             && let Some(at) = find(entities, *entity)
-            && !entities[at].is_enlisted(id, *kind, *token, *offset)
+            && !entities[at].is_enlisted(id, *kind, *token, *offset, cx.now)
         {
             return Err(CommitError::LockLost {
                 transaction: id,
@@ -169,9 +172,10 @@ impl Entity {
         kind: SubQueue,
         token: LockToken,
         offset: Offset,
+        now: Timestamp,
     ) -> bool {
         let store = self.store(kind);
-        store.is_enlisted(offset, transaction) && store.locked_by(token) == Some(offset)
+        store.is_enlisted(offset, transaction) && store.held_by(token, now) == Some(offset)
     }
 
     fn perform(&mut self, cx: &mut Context<'_>, work: Work) {
@@ -195,7 +199,7 @@ impl Entity {
                 offset,
                 outcome,
                 ..
-            } => self.settle_enlisted(cx, kind, offset, outcome),
+            } => self.settle_enlisted(cx, kind, offset, Arc::unwrap_or_clone(outcome)),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Settles locks in a transaction: the transaction holds them until the commit, and no other client can settle them.
 
+use std::sync::Arc;
+
 use super::{Partition, TransactError, Transaction, Work};
 use crate::context::Context;
 use crate::entity::Entity;
@@ -29,6 +31,8 @@ impl Entity {
                 return Err(error);
             }
             let until = transaction.begin(cx.now);
+            transaction.hold(outcome);
+            let outcome = Arc::new(outcome.clone());
             for (&token, offset) in tokens.iter().zip(offsets) {
                 let store = entity.store_mut(kind);
                 store.enlist(offset, transaction.id(), until);
@@ -42,7 +46,7 @@ impl Entity {
                     token,
                     offset,
                     number: entry.number(offset),
-                    outcome: outcome.clone(),
+                    outcome: Arc::clone(&outcome),
                 };
                 transaction.enlist(cx.now, entity, work);
             }
