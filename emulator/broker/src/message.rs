@@ -95,8 +95,9 @@ impl Message {
 
     /// Returns its size in bytes, as it counts towards the size of its entity.
     pub fn size(&self) -> u64 {
-        let overlay = self.overlay.as_ref().map_or(0, |overlay| overlay.size());
-        (self.payload.len() + overlay) as u64
+        let overlay = self.overlay.as_ref();
+        let (added, replaced) = overlay.map_or((0, 0), |overlay| overlay.sizes(&self.sections));
+        (self.payload.len() + added - replaced) as u64
     }
 
     /// Returns the sender's time to live in milliseconds.

@@ -7,6 +7,7 @@ use std::num::NonZeroU64;
 use bytes::Bytes;
 use servicebus_codec::{DecodeError, Writer};
 
+use super::sections::Sections;
 use super::{Message, annotations, application, generate_id, properties};
 use crate::changes::BodyId;
 use crate::filter::{self, Edit, Edits, Properties, SystemProperty, Target, Value};
@@ -73,12 +74,23 @@ impl Overlay {
         }
     }
 
-    /// Returns its size in bytes, including what is left out.
-    pub(crate) fn size(&self) -> usize {
-        let sections = [&self.annotations, &self.properties, &self.application];
-        let sections: usize = sections.into_iter().flatten().map(Bytes::len).sum();
+    /// Returns the bytes that it adds to the payload, including what is left out, and those of the sections in the payload
+    /// that it replaces.
+    pub(crate) fn sizes(&self, sections: &Sections) -> (usize, usize) {
         let source = self.dead_letter_source.as_deref().map_or(0, str::len);
-        sections + source + self.stored_body as usize
+        let (mut added, mut replaced) = (source + self.stored_body as usize, 0);
+        let [_, before, annotations, properties, application] = sections.ends();
+        for (replacement, sent) in [
+            (&self.annotations, annotations - before),
+            (&self.properties, properties - annotations),
+            (&self.application, application - properties),
+        ] {
+            if let Some(replacement) = replacement {
+                added += replacement.len();
+                replaced += sent as usize;
+            }
+        }
+        (added, replaced)
     }
 }
 

@@ -156,13 +156,17 @@ fn changes_work_together_with_the_expiry_instant() {
 }
 
 #[test]
-fn property_changes_update_the_size() {
-    let mut message = with(&[]);
-    let before = message.size();
-    message
-        .change_properties(&changes(&[&string("k"), &string(&"v".repeat(500))]))
-        .unwrap();
-    assert!(message.size() > before + 500);
+fn a_replaced_section_does_not_count_towards_the_size() {
+    let sized = |value: &str| {
+        let mut message = with(&[&string("k"), &string(&"v".repeat(500))]);
+        let new = changes(&[&string("k"), &string(value)]);
+        message.change_properties(&new).unwrap();
+        message.size()
+    };
+    let sent = with(&[&string("k"), &string(&"v".repeat(500))]).size();
+    assert_eq!(sized(&"w".repeat(500)), sent);
+    // The value, and three bytes of its length.
+    assert_eq!(sized(""), sent - 503);
 }
 
 #[test]
