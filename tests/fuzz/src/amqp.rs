@@ -86,11 +86,17 @@ impl Peer {
     fn send(&mut self, input: &mut Input<'_>, bytes: &[u8]) {
         self.given += bytes.len();
         self.unread.extend_from_slice(bytes);
+        self.receive(input);
         // A peer that authenticates is heard again when it was answered.
-        for _ in 0..2 {
-            self.connection.receive(self.now, &mut self.unread);
-            self.process_events(input);
+        self.receive(input);
+        while self.connection.has_more() {
+            self.receive(input);
         }
+    }
+
+    fn receive(&mut self, input: &mut Input<'_>) {
+        self.connection.receive(self.now, &mut self.unread);
+        self.process_events(input);
     }
 
     /// Does what the owner does: looks at events, acts, and writes.

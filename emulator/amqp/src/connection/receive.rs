@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 
 use super::{Connection, ConnectionState};
+use crate::Event;
 use crate::error::{Fault, condition};
 use crate::wire::frame::Frame;
 use crate::wire::{code, frame};
@@ -13,8 +14,9 @@ use crate::wire::{code, frame};
 const STEPS: usize = 1 << 16;
 
 impl Connection {
-    /// Consumes the complete frames in `input`. Leaves a partial frame, and frames that follow expensive ones: then
-    /// [`Self::has_more`] returns true, and the owner must call again.
+    /// Consumes the complete frames in `input`. Leaves a partial frame, frames that follow expensive ones, and those that end
+    /// links behind events whose outcomes the owner has not given: then [`Self::has_more`] returns true, and the owner must
+    /// handle the events and call again.
     ///
     /// Payloads are slices of the block that is taken from `input`. While a SASL outcome is pending nothing is consumed:
     /// call again after [`Connection::sasl_outcome`], as bytes may be waiting.
@@ -29,7 +31,7 @@ impl Connection {
         self.left_input = input.len();
     }
 
-    /// Returns whether frames may be left for the next [`Self::receive`], because the last one was expensive.
+    /// Returns whether frames may be left for the next [`Self::receive`].
     pub fn has_more(&self) -> bool {
         self.steps == 0 && self.phase != ConnectionState::Closed
     }
@@ -88,7 +90,7 @@ impl Connection {
         true
     }
 
-    /// Handles the frame at `start`; returns its end.
+    /// Handles the frame at `start`; returns its end, or `start` if it must wait.
     fn frame(&mut self, block: &Bytes, start: usize) -> usize {
         let frame = match frame::parse(block, start) {
             Ok(frame) => frame,
@@ -97,10 +99,34 @@ impl Connection {
                 return block.len();
             }
         };
+        if !self.events.is_empty() && self.must_wait(&block[frame.body..frame.end]) {
+            self.steps = 0;
+            return start;
+        }
         if let Err(fault) = self.body(block, frame) {
             self.fault(frame.channel, fault);
         }
         frame.end
+    }
+
+    /// Returns whether a frame would end links before the owner has given the outcomes of earlier frames: these must precede
+    /// the answer, or clients that settle and detach at once wait for them in vain.
+    fn must_wait(&mut self, body: &[u8]) -> bool {
+        let is_end = matches!(
+            frame::performative(body),
+            Ok(code::DETACH | code::END | code::CLOSE)
+        );
+        if !is_end || self.phase != ConnectionState::Running {
+            return false;
+        }
+        self.spend(self.events.len());
+        let mut events = self.events.iter();
+        events.any(|event| {
+            matches!(
+                event,
+                Event::Transfer(_) | Event::TransferTooLarge { .. } | Event::Settle(_)
+            )
+        })
     }
 
     fn body(&mut self, block: &Bytes, frame: Frame) -> Result<(), Fault> {

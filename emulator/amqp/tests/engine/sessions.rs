@@ -226,6 +226,39 @@ fn deliveries_of_a_detached_link_are_unknown() {
     assert_eq!(peer.only().code, DISPOSITION);
 }
 
+/// A peer may send all of this at once, and waits for the outcomes.
+#[test]
+fn outcomes_precede_the_answers_to_a_detach_an_end_and_a_close_after_the_work() {
+    let detach = |handle| performative(0, DETACH, &[uint(handle), Value::Bool(true)], &[]);
+    let end = performative(0, END, &[], &[]);
+    let close = performative(0, CLOSE, &[], &[]);
+    for last in [[detach(0), detach(1)].concat(), end, close] {
+        let mut peer = Peer::new();
+        let sender = peer.link("a", 1, SENDER);
+        let receiver = peer.receiver(1);
+        let delivery = peer.deliver(receiver, 1, false).expect("there is credit");
+        peer.frames();
+        let message = performative(0, TRANSFER, &transfer(1, Some(0), false, false), &[]);
+        let settlement = disposition(delivery.0, delivery.0, false, accepted());
+        let settlement = performative(0, DISPOSITION, &settlement, &[]);
+        peer.send(&[message, settlement, last].concat());
+        assert!(peer.connection.has_more());
+        let sent = peer.received();
+        let settled = peer.event();
+        assert!(matches!(settled, Event::Settle(_)), "{settled:?}");
+        peer.connection
+            .outcome(sender, sent.delivery, Outcome::Accepted);
+        peer.connection
+            .settle(receiver, delivery, Outcome::Accepted);
+        peer.send(&[]);
+        assert!(!peer.connection.has_more());
+        let codes = codes(&peer.frames());
+        let (outcomes, ends) = codes.split_at(2);
+        assert_eq!(outcomes, [DISPOSITION, DISPOSITION]);
+        assert!(ends == [DETACH, DETACH] || ends == [END] || ends == [CLOSE]);
+    }
+}
+
 #[test]
 fn outcomes_for_a_detached_link_are_dropped() {
     let mut peer = Peer::new();

@@ -246,3 +246,17 @@ fn o18_a_completion_precedes_an_advance_over_tls_and_websocket() {
     complete_and_advance(&bus, websocket(Stream::plain(bus.amqp)), 100);
     complete_and_advance(&bus, websocket(secured()), 100);
 }
+
+/// As Microsoft's JavaScript library does, if sends are not awaited before their sender is closed.
+#[test]
+fn the_outcome_of_a_send_precedes_the_answer_to_a_detach_in_the_same_write() {
+    let bus = Bus::with_queues(&["q"]);
+    let (mut peer, sender) = bus.sender("q");
+    let mut frames = peer.transfer_frame(&sender, false, &Message::new("m").encode());
+    let detach = [uint(sender.handle), Value::Bool(true)];
+    frames.extend(performative(sender.channel, DETACH, &detach, &[]));
+    peer.write(&frames);
+    let answer = |frame: &Frame| [DISPOSITION, DETACH].contains(&frame.code);
+    assert_eq!(peer.take("the outcome", answer).code, DISPOSITION);
+    assert_eq!(peer.take("the detach", answer).code, DETACH);
+}
