@@ -61,6 +61,8 @@ pub struct Connection {
     pub(crate) pending_flows: Vec<PendingFlow>,
     /// How many more deliveries and links a received frame may visit before the owner's other peers get their turn.
     pub(crate) steps: usize,
+    /// Whether the last frame waits for the owner, and was not handled.
+    pub(crate) is_postponed: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,6 +120,7 @@ impl Connection {
             credits_while_draining: false,
             pending_flows: Vec::new(),
             steps: 0,
+            is_postponed: false,
             config,
         }
     }

@@ -99,34 +99,30 @@ impl Connection {
                 return block.len();
             }
         };
-        if !self.events.is_empty() && self.must_wait(&block[frame.body..frame.end]) {
-            self.steps = 0;
-            return start;
-        }
         if let Err(fault) = self.body(block, frame) {
             self.fault(frame.channel, fault);
+        }
+        if self.steps == 0 && std::mem::take(&mut self.is_postponed) {
+            return start;
         }
         frame.end
     }
 
-    /// Returns whether a frame would end links before the owner has given the outcomes of earlier frames: these must precede
-    /// the answer, or clients that settle and detach at once wait for them in vain.
-    fn must_wait(&mut self, body: &[u8]) -> bool {
-        let is_end = matches!(
-            frame::performative(body),
-            Ok(code::DETACH | code::END | code::CLOSE)
-        );
-        if !is_end || self.phase != ConnectionState::Running {
-            return false;
-        }
+    /// Postpones a frame that ends links, if the owner has not given the outcomes of earlier frames: these must precede the
+    /// answer, or clients that settle and detach at once wait for them in vain.
+    fn postpones(&mut self) -> bool {
         self.spend(self.events.len());
         let mut events = self.events.iter();
-        events.any(|event| {
+        self.is_postponed = events.any(|event| {
             matches!(
                 event,
                 Event::Transfer(_) | Event::TransferTooLarge { .. } | Event::Settle(_)
             )
-        })
+        });
+        if self.is_postponed {
+            self.steps = 0;
+        }
+        self.is_postponed
     }
 
     fn body(&mut self, block: &Bytes, frame: Frame) -> Result<(), Fault> {
@@ -174,6 +170,7 @@ impl Connection {
             code::DISPOSITION => self.on_disposition(channel, body),
             code::FLOW => self.on_flow(channel, body),
             code::ATTACH => self.on_attach(channel, body),
+            code::DETACH | code::END | code::CLOSE if self.postpones() => Ok(()),
             code::DETACH => self.on_detach(channel, body),
             code::BEGIN => self.on_begin(channel, body),
             code::END => self.on_end(channel),
