@@ -2,7 +2,8 @@
 
 use servicebus_broker::{EntityDescription, Tier};
 
-/// In MiB: the first five in every tier, the rest in premium (service-bus-quotas).
+/// In MiB: the first five in every tier, the rest in premium (service-bus-quotas). Partitioned entities, which show 16 times
+/// the requested size, have the first five in every tier.
 const SIZES: [u64; 9] = [1024, 2048, 3072, 4096, 5120, 10_240, 20_480, 40_960, 81_920];
 
 /// Returns the size in MiB for a requested `size`: one of the tier's (observed 48), the size that a partitioned entity shows
@@ -19,8 +20,8 @@ pub fn requested_size(
         return Ok(before.max_size_in_megabytes);
     }
     let known = match tier {
-        Tier::Basic | Tier::Standard => &SIZES[..5],
-        Tier::Premium => &SIZES,
+        Tier::Premium if !is_partitioned => &SIZES,
+        Tier::Basic | Tier::Standard | Tier::Premium => &SIZES[..5],
     };
     let whole = |requested: u64| EntityDescription {
         max_size_in_megabytes: requested,

@@ -117,12 +117,14 @@ impl RequestContext {
         Ok(opened.respond(status, location))
     }
 
-    /// Returns the URL to settle the locked message; in lower case, since clients look for `/subscriptions/`.
+    /// Returns the URL to settle the locked message; in lower case, since clients look for `/subscriptions/`. Each character by
+    /// itself, as names are compared: the last Σ of a word has another lower case as part of the text.
     fn location(&self, target: &Target, parts: &Parts, delivery: &Delivery) -> Option<HeaderValue> {
         let written = parts.uri.scheme_str();
         let scheme = written.unwrap_or_else(|| self.connection_info.scheme());
         let authority = service_http::authority(parts);
-        let address = target.entity.store_path(target.kind).to_lowercase();
+        let address = target.entity.store_path(target.kind);
+        let address: String = address.chars().flat_map(char::to_lowercase).collect();
         let address = utf8_percent_encode(&address, PATH);
         let number = delivery.broker_properties.sequence_number;
         let location = format!(

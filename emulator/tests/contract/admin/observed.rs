@@ -104,6 +104,22 @@ fn o30_a_partitioned_entity_shows_sixteen_times_the_requested_size() {
 }
 
 #[test]
+fn o30_a_partitioned_entity_has_at_most_81920_megabytes_in_premium_too() {
+    let (_bus, admin) = Bus::configured(&queues(r#""Tier":"premium""#, &[])).with_admin();
+    let body = |size: u32| {
+        queue(&format!(
+            "<MaxSizeInMegabytes>{size}</MaxSizeInMegabytes><EnablePartitioning>true</EnablePartitioning>"
+        ))
+    };
+    for size in [5120, 81_920] {
+        let made = admin.put(&format!("/of-{size}"), &body(size)).expect(201);
+        assert_eq!(made.value("MaxSizeInMegabytes"), "81920");
+    }
+    let refused = admin.put("/new", &body(10_240));
+    assert_contains(refused.refusal(400), "1024;2048;3072;4096;5120");
+}
+
+#[test]
 fn o31_o35_an_authorization_rule_has_any_key_and_the_given_times() {
     let (_bus, admin) = Bus::administered();
     let key = " not base64, but forty-four characters long ";

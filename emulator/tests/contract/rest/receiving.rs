@@ -174,6 +174,17 @@ fn locked(settings: &str) -> (Bus, Rest, String) {
     (bus, rest, lock)
 }
 
+/// The lower case of a word is not that of its letters.
+#[test]
+fn a_lock_of_an_entity_whose_name_ends_with_sigma_can_be_settled() {
+    let (bus, rest) = Bus::configured(&queues("", &[("ΣΑΣ", "")])).with_rest();
+    let path = "/%CE%A3%CE%91%CE%A3";
+    rest.send(path.trim_matches('/'), &[], "hello");
+    let lock = rest.peek_lock(path.trim_matches('/')).lock();
+    assert_eq!(rest.ask("DELETE", &lock).status, 200);
+    assert_eq!(bus.http.held("ΣΑΣ"), (0, 0));
+}
+
 #[test]
 fn a_message_is_completed_by_its_sequence_number() {
     let (bus, rest, lock) = locked("");
