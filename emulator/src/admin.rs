@@ -39,6 +39,7 @@ use crate::service_http::{TokenRefusal, XML, error_body, read_at_most};
 use crate::shared::Shared;
 use crate::{rest, service_http};
 
+use time::tag;
 pub(crate) use time::{Frame, NEVER};
 
 /// Maximum size of a body in bytes: far more than a description with every list full needs.
@@ -184,8 +185,22 @@ impl Admin {
         }
         let mut response = (status, error_body(status.as_str(), &text)).into_response();
         set_type(&mut response, XML);
+        let is_authorized = ![StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&status);
+        if let Some(namespace) = namespace.filter(|_| is_authorized)
+            && let Some(Ok(tag)) = tag_of_owner(namespace, path).map(HeaderValue::try_from)
+        {
+            response.headers_mut().insert(ETAG, tag);
+        }
         response
     }
+}
+
+/// Returns the `ETag` of the queue or topic of a request, which errors have too.
+fn tag_of_owner(namespace: &Namespace, path: &str) -> Option<String> {
+    let path = decoded(path).ok()?;
+    let route = Route::of(path.trim_matches('/'));
+    let owner = namespace.entity(&route.owner()?.parse().ok()?)?;
+    Some(tag(owner.metadata(|metadata| metadata.updated_at())))
 }
 
 /// Returns the URL of a request with the decoded path, as responses have it: that of a subscription or rule which is read has

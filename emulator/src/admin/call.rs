@@ -137,9 +137,19 @@ impl Call<'_> {
 
     /// Returns the response with one entity. A subscription has the tag of its topic.
     pub(crate) fn show(&self, entity: &SharedEntity) -> Answer {
+        self.show_as(entity, true)
+    }
+
+    /// The same after an update, which does not contain when the entity was published.
+    pub(crate) fn show_updated(&self, entity: &SharedEntity) -> Answer {
+        self.show_as(entity, false)
+    }
+
+    fn show_as(&self, entity: &SharedEntity, is_published: bool) -> Answer {
         let view = View::of(self.namespace, entity);
         let id = &self.request_url;
-        let item = self.item(&view, id.clone(), id.clone());
+        let mut item = self.item(&view, id.clone(), id.clone());
+        item.published = item.published.filter(|_| is_published);
         let frame = self.frame;
         let body = entry(&item, frame, |out: &mut Writer| {
             view.write(self.query, frame, false, out);
@@ -154,7 +164,7 @@ impl Call<'_> {
             title,
             id,
             link,
-            published: view.created_at,
+            published: Some(view.created_at),
             updated: view.updated_at,
             author: name.is_none().then(|| self.namespace.name()),
         }
@@ -177,7 +187,7 @@ pub(crate) struct Envelope<'a> {
     pub(crate) id: String,
     /// Its address in links.
     pub(crate) link: String,
-    pub(crate) published: Timestamp,
+    pub(crate) published: Option<Timestamp>,
     pub(crate) updated: Timestamp,
     /// The namespace, if the service names it.
     pub(crate) author: Option<&'a str>,
@@ -257,7 +267,9 @@ fn write_item(
 ) {
     out.element("id", &item.id);
     out.typed("title", &[("type", "text")], item.title);
-    out.element("published", &frame.seconds(item.published));
+    if let Some(published) = item.published {
+        out.element("published", &frame.seconds(published));
+    }
     out.element("updated", &frame.seconds(item.updated));
     if let Some(author) = item.author {
         out.open("author", &[]);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use servicebus_broker::filter::Rule;
-use servicebus_broker::{EntityKind, EntityPath, Tier};
+use servicebus_broker::{EntityKind, EntityPath, Tier, Timestamp};
 use servicebus_config::descriptions::write_rule;
 
 use super::call::{Answer, Call, ResponseBody};
@@ -45,7 +45,7 @@ impl Call<'_> {
                     let path = self.existing_subscription(&path)?.path.clone();
                     let missing = || ServiceError::no_entity(&self.tracker(&path, Some(rule)));
                     let rule = self.rule(&topic, &path, rule).ok_or_else(missing)?;
-                    Ok(self.show_rule(&topic, &rule))
+                    Ok(self.show_rule(&topic, &rule, Some(rule.created_at)))
                 }
             },
             Route::SubQueue { .. } | Route::UnknownResource(_) => Err(ServiceError::verb("GET")),
@@ -73,13 +73,19 @@ impl Call<'_> {
         })
     }
 
-    pub(crate) fn show_rule(&self, topic: &SharedEntity, rule: &Rule) -> Answer {
+    /// Returns the response with one rule; `published` is `None` after an update, which does not contain it.
+    pub(crate) fn show_rule(
+        &self,
+        topic: &SharedEntity,
+        rule: &Rule,
+        published: Option<Timestamp>,
+    ) -> Answer {
         let id = &self.request_url;
         let item = Envelope {
             title: &rule.name,
             link: id.clone(),
             id: id.clone(),
-            published: rule.created_at,
+            published,
             updated: rule.created_at,
             author: None,
         };
@@ -95,7 +101,7 @@ impl Call<'_> {
             title: self.namespace.name(),
             link: id.clone(),
             id: id.clone(),
-            published: self.namespace.started_at,
+            published: Some(self.namespace.started_at),
             updated: self.namespace.started_at,
             author: Some(self.namespace.name()),
         };
@@ -177,7 +183,7 @@ impl Call<'_> {
                 title: &rule.name,
                 id,
                 link,
-                published: rule.created_at,
+                published: Some(rule.created_at),
                 updated: rule.created_at,
                 author: None,
             };

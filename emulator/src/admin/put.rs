@@ -161,7 +161,7 @@ impl Call<'_> {
         if is_described_anew && only_status == wanted.entity {
             self.namespace.lose_locks(entity);
         }
-        Ok(self.show(entity))
+        Ok(self.show_updated(entity))
     }
 
     /// Parses a description.
@@ -235,7 +235,8 @@ impl Call<'_> {
         } else {
             StatusCode::CREATED
         };
-        Ok(self.show_rule(&topic, &rule).with_status(status))
+        let published = (!is_update).then_some(rule.created_at);
+        Ok(self.show_rule(&topic, &rule, published).with_status(status))
     }
 }
 

@@ -140,6 +140,10 @@ fn an_update_replaces_the_changeable_properties() {
         (None, None)
     );
     assert_ne!(tag.as_deref(), changed.header("etag"));
+    assert_eq!(changed.text("published"), None);
+    let refused = admin.change("/q", &queue("<MaxDeliveryCount>0</MaxDeliveryCount>"));
+    assert_eq!(refused.status, 400);
+    assert_eq!(refused.header("etag"), changed.header("etag"));
     // The full description that a client of the service sends back, including values that it cannot set.
     let again = queue(&format!(
         "{fixed}<LockDuration>PT30S</LockDuration><SizeInBytes>99</SizeInBytes><MessageCount>7</MessageCount>\
