@@ -72,11 +72,13 @@ impl DelayedOperation {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        match &self.event {
-            Event::Transfer(transfer) => transfer.payload.len(),
-            Event::Settle(settlement) => settlement.outcome.bytes(),
-            _ => 0,
+        if let Event::Transfer(transfer) = &self.event {
+            return transfer.payload.len();
         }
+        if let Event::Settle(settlement) = &self.event {
+            return settlement.outcome.bytes();
+        }
+        0
     }
 }
 
