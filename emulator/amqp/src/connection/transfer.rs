@@ -165,7 +165,8 @@ fn start(link: LinkId, transfer: &transfer::Transfer<'_>) -> Result<Partial, Fau
 }
 
 fn finished(link: LinkId, mut partial: Partial, limit: u64) -> Event {
-    if partial.size > limit {
+    // It is cut if it exceeded the limit of a link that was not accepted yet.
+    if partial.size > limit || partial.is_cut() {
         return Event::TransferTooLarge {
             link,
             delivery: partial.delivery,
@@ -221,9 +222,15 @@ fn transaction(transfer: &transfer::Transfer<'_>) -> Result<Option<Box<[u8]>>, F
 }
 
 impl Partial {
+    /// Returns whether only its head was kept.
+    fn is_cut(&self) -> bool {
+        (self.data.len() as u64) < self.size
+    }
+
     fn append(&mut self, payload: &[u8], limit: u64) {
+        let was_whole = !self.is_cut();
         self.size += payload.len() as u64;
-        if self.size <= limit {
+        if self.size <= limit && was_whole {
             self.data.extend_from_slice(payload);
             return;
         }

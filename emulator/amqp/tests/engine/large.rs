@@ -239,3 +239,22 @@ fn the_output_releases_a_payload_once_it_is_written() {
     output.advance(1);
     assert!(tail.is_unique());
 }
+
+/// No client has credit for this; what was dropped must not be missing in a message that counts as whole.
+#[test]
+fn a_message_that_was_cut_before_its_link_was_accepted_is_too_large() {
+    let mut peer = Peer::new();
+    let (link, _) = peer.ask("a", 0, SENDER);
+    let part = vec![1; 60_000];
+    for _ in 0..18 {
+        peer.transfer(&transfer(0, Some(0), false, true), &part);
+    }
+    peer.accept_up_to(link, 10 << 20);
+    peer.transfer(&transfer(0, Some(0), false, false), &part);
+    let event = peer.event();
+    let size = 19 * 60_000;
+    assert!(
+        matches!(event, Event::TransferTooLarge { size: found, .. } if found == size),
+        "{event:?}"
+    );
+}

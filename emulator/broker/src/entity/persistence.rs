@@ -276,8 +276,7 @@ impl Entity {
             persistence.definition = written.is_none();
         }
         let cx = &mut cx.at(cx.now);
-        // All of it, because what is due after the next line takes effect now.
-        while self.run_due(cx) > 0 {}
+        self.run_due(cx);
         if written.is_some_and(|counters| counters.is_awaited) {
             // Receivers waited until the process ended.
             self.used_at = self.used_at.max(cx.now);

@@ -21,8 +21,8 @@ impl Entity {
         done
     }
 
-    /// Runs what is due, without idle deletion. What was due but waited for a receiver (decision D1) takes effect when there was
-    /// one, not in the past.
+    /// Runs what is due, without idle deletion. An expiry that waited for a receiver (decision D1), or that an update has put
+    /// into the past, takes effect when there was one, not in the past.
     pub(crate) fn run_due(&mut self, cx: &mut Context<'_>) -> usize {
         let may_be_due = |store: &MessageStore| store.may_be_due(cx.now);
         self.is_behind = false;
@@ -40,9 +40,17 @@ impl Entity {
                 return done;
             }
             done += 1;
-            let instant = due.at().max(self.used_at);
-            // Waiting receivers are served between two instants, so that a late timer changes nothing.
-            if last.replace(instant).is_some_and(|last| last < instant) {
+            let instant = match due {
+                Due::Expiry(at, _) => at.max(self.used_at),
+                Due::LockEnd(..)
+                | Due::SessionLockEnd(..)
+                | Due::Activation(..)
+                | Due::Retry(_) => due.at(),
+            };
+            // Waiting receivers are served between two instants, so that a late timer changes nothing. If very much was due,
+            // there are newer messages and receivers, which are served when nothing is due any more.
+            let is_later = last.replace(instant).is_some_and(|last| last < instant);
+            if is_later && self.used_at <= instant {
                 self.serve(cx);
             }
             let cx = &mut cx.at(instant);
