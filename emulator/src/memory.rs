@@ -101,6 +101,11 @@ impl Account {
         found
     }
 
+    /// Returns the recorded bytes.
+    pub(crate) fn held(&self) -> usize {
+        self.held
+    }
+
     /// Records what the connection holds without a limit; returns the total of all connections.
     pub(crate) fn set(&mut self, held: usize) -> usize {
         let total = &self.memory.held;

@@ -95,8 +95,10 @@ impl Message {
 
     /// Returns its size in bytes, as it counts towards the size of its entity.
     pub fn size(&self) -> u64 {
-        let overlay = self.overlay.as_ref();
-        let (added, replaced) = overlay.map_or((0, 0), |overlay| overlay.sizes(&self.sections));
+        let Some(overlay) = &self.overlay else {
+            return self.payload.len() as u64;
+        };
+        let (added, replaced) = overlay.sizes(&self.sections);
         (self.payload.len() + added - replaced) as u64
     }
 

@@ -47,6 +47,10 @@ impl ClientConnection {
             self.memory.account.set(held);
             return None;
         }
+        // Most turns change nothing, and what does not grow was checked.
+        if held == self.memory.account.held() {
+            return None;
+        }
         let exceeded = self
             .memory
             .account
@@ -81,13 +85,8 @@ impl ClientConnection {
         if std::mem::take(&mut self.memory.are_replies_changed) {
             self.memory.replies = self.links.values().map(waiting).sum();
         }
-        let parts = [
-            self.outcomes.held(),
-            self.client.grants.held(),
-            self.transactions.held(),
-            self.memory.replies,
-        ];
-        self.engine.held() + parts.iter().sum::<usize>()
+        let parts = self.outcomes.held() + self.client.grants.held() + self.transactions.held();
+        self.engine.held() + parts + self.memory.replies
     }
 }
 

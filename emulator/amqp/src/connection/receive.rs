@@ -77,20 +77,28 @@ impl Connection {
             }
         };
         let block = input.split_to(taken).freeze();
-        let mut position = 0;
-        while position < block.len() && self.phase != ConnectionState::Closed {
+        let (mut last, mut position) = (0, 0);
+        while self.phase != ConnectionState::Closed {
             if self.steps == 0 {
-                let mut rest = BytesMut::from(&block[position..]);
+                let left = match std::mem::take(&mut self.is_postponed) {
+                    true => last,
+                    false => position,
+                };
+                let mut rest = BytesMut::from(&block[left..]);
                 rest.unsplit(std::mem::take(input));
                 *input = rest;
                 return false;
             }
+            if position >= block.len() {
+                break;
+            }
+            last = position;
             position = self.frame(&block, position);
         }
         true
     }
 
-    /// Handles the frame at `start`; returns its end, or `start` if it must wait.
+    /// Handles the frame at `start`; returns its end.
     fn frame(&mut self, block: &Bytes, start: usize) -> usize {
         let frame = match frame::parse(block, start) {
             Ok(frame) => frame,
@@ -101,9 +109,6 @@ impl Connection {
         };
         if let Err(fault) = self.body(block, frame) {
             self.fault(frame.channel, fault);
-        }
-        if self.steps == 0 && std::mem::take(&mut self.is_postponed) {
-            return start;
         }
         frame.end
     }
