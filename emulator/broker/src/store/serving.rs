@@ -7,6 +7,11 @@ use crate::ids::{EntityPath, ReceiverId};
 impl MessageStore {
     /// Reserves ready entries for waiting receivers, and announces entries to forward from this entity.
     pub(crate) fn serve(&mut self, cx: &mut Context<'_>, path: &EntityPath) {
+        // Every operation calls this for three stores, of which two are mostly empty. Sessions are served to their end, and
+        // selectors look at the end of a store.
+        if self.is_empty() && self.sessions.is_none() && !self.receivers.have_selectors() {
+            return;
+        }
         self.reserve(cx);
         if self.must_announce() {
             let forward = Effect::Forward(path.clone(), self.policy.kind());
