@@ -30,6 +30,7 @@ use parking_lot::{Mutex, MutexGuard};
 use refusal::{ServiceError, Tail, quote};
 use route::{Query, Route, decoded};
 use servicebus_broker::ClientId;
+use time::tag;
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -39,7 +40,6 @@ use crate::service_http::{TokenRefusal, XML, error_body, read_at_most};
 use crate::shared::Shared;
 use crate::{rest, service_http};
 
-use time::tag;
 pub(crate) use time::{Frame, NEVER};
 
 /// Maximum size of a body in bytes: far more than a description with every list full needs.

@@ -174,7 +174,7 @@ fn locked(settings: &str) -> (Bus, Rest, String) {
     (bus, rest, lock)
 }
 
-/// The lower case of a word is not that of its letters.
+/// The lower case of a word is not that of its characters.
 #[test]
 fn a_lock_of_an_entity_whose_name_ends_with_sigma_can_be_settled() {
     let (bus, rest) = Bus::configured(&queues("", &[("ΣΑΣ", "")])).with_rest();
